@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * liblkvfence: hold, release and abort the slots of a KV cache that somebody
+ * else may still write or read by RDMA. lkvfence(7) says what a fence is and
+ * who owns a slot when; <linux/lkvfence.h> specifies every struct and errno.
+ *
+ * Calls return 0 (or a count) on success and -errno on failure; errno itself
+ * is left alone. lkvfence_errmsg() says in words what the calling thread's
+ * last failed call ran into and what to do about it.
+ *
+ * Threads: any number may use one handle at once; only lkvfence_close() must
+ * be the last call on it. fork(2): parent and child share the handle, as they
+ * share any descriptor: either may call, an event goes to whoever reads it
+ * first, and the handle counts as closed when both have closed it (or died).
+ * Descriptors are close-on-exec.
+ */
+#ifndef LKVFENCE_H
+#define LKVFENCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/lkvfence.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LKVFENCE_VERSION	"0.1.0"
+
+/** A handle on a region. */
+struct lkvfence;
+
+/**
+ * lkvfence_open() - open, or create, the region of a name
+ * @f: the handle, to be closed with lkvfence_close()
+ * @open: flags, name, geometry and mode; size, fd and the out members are
+ *	the library's affair. Afterwards it tells the region's geometry
+ *
+ * Return: 0; -ENXIO the module is not loaded; -EACCES no permission on the
+ * device node or on the region; -EPROTO the module's ABI is too old or too new
+ * for this library; or what OPEN returns.
+ */
+int lkvfence_open(struct lkvfence **f, struct lkvfence_open *open);
+
+/**
+ * lkvfence_from_fd() - a handle from a descriptor that came over a socket
+ * @f: the handle; on success the descriptor belongs to it
+ * @fd: the descriptor
+ *
+ * Return: 0; -EBADF, -ENOTTY it is not a region's handle; -EPROTO.
+ */
+int lkvfence_from_fd(struct lkvfence **f, int fd);
+
+/** lkvfence_fd() - the descriptor, for poll(2), epoll(7) and SCM_RIGHTS */
+int lkvfence_fd(const struct lkvfence *f);
+
+/**
+ * lkvfence_close() - close a handle; NULL is fine
+ *
+ * Transfers that it owns are ended as orphans, unless the descriptor is open
+ * elsewhere. No slot is freed by that.
+ */
+void lkvfence_close(struct lkvfence *f);
+
+/** lkvfence_info() - the module's versions and limits; needs no region */
+int lkvfence_info(struct lkvfence_info *info);
+
+/** lkvfence_stat() - a region's geometry, gauges and counters, of one instant */
+int lkvfence_stat(struct lkvfence *f, struct lkvfence_stat *stat);
+
+/**
+ * lkvfence_begin() - take slots for a transfer, and grant its first leases
+ * @begin: what to take; generation and state come back in it, and what is in
+ *	the way with -EBUSY and -EEXIST
+ *
+ * Return: 0, or what BEGIN returns. All or nothing.
+ */
+int lkvfence_begin(struct lkvfence *f, struct lkvfence_begin *begin);
+
+/** lkvfence_hold() - lkvfence_begin() and lkvfence_abort() in one step */
+int lkvfence_hold(struct lkvfence *f, struct lkvfence_begin *begin);
+
+/** lkvfence_take() - one more lease of a transfer, for a launch */
+int lkvfence_take(struct lkvfence *f, uint64_t generation, uint32_t source);
+
+/**
+ * lkvfence_return() - give leases back, in bulk
+ * @items: the leases; each one's result and released come back in it
+ * @nr: how many
+ *
+ * Return: how many were accepted, or -errno.
+ */
+int lkvfence_return(struct lkvfence *f, struct lkvfence_return_item *items,
+		    uint32_t nr);
+
+/**
+ * lkvfence_drained() - one lease back, with proof
+ * Return: 0, or the item's result: -ESTALE, -ENOENT, -EALREADY, -EINVAL.
+ */
+int lkvfence_drained(struct lkvfence *f, uint64_t generation, uint32_t source,
+		     enum lkvfence_evidence evidence);
+
+/**
+ * lkvfence_failed() - one lease back, without proof: it stays out
+ * Return: as lkvfence_drained().
+ */
+int lkvfence_failed(struct lkvfence *f, uint64_t generation, uint32_t source);
+
+/**
+ * lkvfence_abort() - end a transfer; its slots are held until proof or deadline
+ * @abort: which and how; state, deadline_ns and leases_out come back in it
+ *
+ * The release is told by an event, also where it happened at once.
+ *
+ * Return: 0, or what ABORT returns.
+ */
+int lkvfence_abort(struct lkvfence *f, struct lkvfence_abort *abort);
+
+/** lkvfence_abort_generation() - lkvfence_abort() with all defaults */
+int lkvfence_abort_generation(struct lkvfence *f, uint64_t generation);
+
+/** lkvfence_abort_tag() - likewise, of the transfer of @tag that has not ended */
+int lkvfence_abort_tag(struct lkvfence *f, uint64_t tag);
+
+/**
+ * lkvfence_release() - slots of a finished transfer back
+ *
+ * Return: 0: the slots are free, and no event follows; -EBUSY a lease is
+ * without proof; -ESTALE, -ENOENT.
+ */
+int lkvfence_release(struct lkvfence *f, uint64_t generation);
+
+/**
+ * lkvfence_force_release() - let go of a transfer in quarantine, without proof
+ *
+ * Return: 0; -EPERM without CAP_SYS_ADMIN; -EBUSY it is not in quarantine.
+ */
+int lkvfence_force_release(struct lkvfence *f, uint64_t generation);
+
+/** lkvfence_query() - what is known of one transfer; see QUERY */
+int lkvfence_query(struct lkvfence *f, struct lkvfence_query *query);
+
+/** lkvfence_adopt() - become the owner of an orphan */
+int lkvfence_adopt(struct lkvfence *f, uint64_t generation);
+
+/**
+ * lkvfence_events() - read events
+ * @events: room for @nr of them
+ * @timeout_ms: how long to wait for the first one; 0: don't; -1: for ever
+ *
+ * Return: how many were read; 0 when the time passed; -EINTR; or -errno.
+ */
+int lkvfence_events(struct lkvfence *f, struct lkvfence_event *events,
+		    uint32_t nr, int timeout_ms);
+
+/**
+ * lkvfence_errmsg() - the calling thread's last failure, in words
+ *
+ * Return: a string that is valid until the thread's next failed call; "" when
+ * none failed yet.
+ */
+const char *lkvfence_errmsg(void);
+
+/** lkvfence_version() - the library's version, e.g. "0.1.0" */
+const char *lkvfence_version(void);
+
+/*
+ * Names of the ABI's values, as the command and sysfs print them: lower case,
+ * "unknown" for what isn't known.
+ */
+const char *lkvfence_state_name(uint32_t state);
+const char *lkvfence_reason_name(uint32_t reason);
+const char *lkvfence_policy_name(uint32_t policy);
+const char *lkvfence_outcome_name(uint32_t outcome);
+const char *lkvfence_evidence_name(uint32_t evidence);
+const char *lkvfence_event_name(uint32_t type);
+const char *lkvfence_lease_state_name(uint32_t state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LKVFENCE_H */

@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR MIT) */
+/*
+ * lkvfence: slots of a KV cache are not reused while somebody may still write
+ * or read them by RDMA.
+ *
+ * This comment is the specification of the ABI.
+ *
+ * WORDS
+ *
+ * A region is a named pool of equal slots, numbered from 0. A transfer is one
+ * use of a set of slots by something asynchronous. The kernel gives each
+ * transfer a generation, a number that is never given twice; the engine gives
+ * it a tag, which may be used again later. A source is a party that may touch
+ * the slots (a prefill rank, a copying thread), named by a number of the
+ * engine's choice. A lease is a source's right to touch the slots of one
+ * transfer; it is given back by a return, with proof (drained) or without
+ * (failed). The laws L1 to L8 named below are enforced by the module and
+ * can't be switched off:
+ *
+ *   L1  a slot is in at most one transfer that has not been released;
+ *   L2  a slot comes back when every lease is proven quiet, or when the
+ *       deadline passed under a policy that says so; in no other way;
+ *   L3  an ended transfer gives no new leases;
+ *   L4  a lease returned as failed is still out, and deadlines only move later;
+ *   L5  returns are matched by generation and source, never counted;
+ *   L6  each generation is reported released once, with one outcome;
+ *   L7  a release without proof says so;
+ *   L8  every hold has a deadline.
+ *
+ * A TRANSFER'S LIFE
+ *
+ *   BEGIN -> WAITING -> ENDED -> RELEASED
+ *
+ * WAITING: the slots are taken; leases may be granted (at BEGIN, or by TAKE)
+ * and returned. ENDED: by ABORT, by RELEASE, by its time to live, or because
+ * the handle that owned it was closed; the slots are held until every lease is
+ * proven quiet, or until the deadline. RELEASED: the slots may be taken again;
+ * the generation is no longer known. A transfer all of whose leases are
+ * already proven quiet, or which never gave one, is released in the same step
+ * in which it ends.
+ *
+ * What happens at the deadline is the transfer's policy: TAINT releases the
+ * slots with the outcome TIMEOUT, QUARANTINE keeps them until the proof comes
+ * after all, or an administrator lets go of them.
+ *
+ * FILES AND HANDLES
+ *
+ * /dev/lkvfence answers INFO and OPEN, and every other command with ENOTTY.
+ * OPEN returns a new file descriptor, a handle on one region; it answers INFO
+ * and all other commands, read(2) and poll(2). A handle may be inherited over
+ * fork(2) or passed over a socket: all descriptors of one handle are the same
+ * handle. It is closed when its last descriptor is.
+ *
+ * A transfer is owned by the handle that began or adopted it. Any handle of
+ * the region may TAKE, RETURN, ABORT, RELEASE and QUERY it. When its owner is
+ * closed, it is ended (reason ORPHANED) with its own policy and the default
+ * timeout; nothing is released by that. A region exists while it has a handle
+ * or an unreleased transfer; whoever opens the name next finds the same holds.
+ *
+ * EVENTS
+ *
+ * read(2) on a handle returns as many struct lkvfence_event as are there and
+ * fit; it blocks while there are none (EAGAIN with O_NONBLOCK), and fails with
+ * EINVAL when not even one fits. poll(2) reports POLLIN while one is there.
+ * Events are never lost or merged; those of one transfer come in the order
+ * ENDED, QUARANTINED, RELEASED:
+ *
+ *   ENDED        somebody else than its owner ended it (another handle's ABORT,
+ *                or its time to live), and its slots are held
+ *   QUARANTINED  the deadline passed and the slots stay out
+ *   RELEASED     the slots are free. Told exactly once for each generation,
+ *                except where the owner's own RELEASE succeeded: there the
+ *                answer of the call is the report (L6)
+ *
+ * An orphan that was not adopted has nobody to tell; the counters know it.
+ *
+ * STRUCTS
+ *
+ * Every command takes a pointer to a struct whose first member is its size as
+ * the caller knows it. Structs grow at the end. The kernel takes a shorter,
+ * older struct (missing members count as 0) down to the size of ABI 1, and a
+ * longer, newer one if what it doesn't know is 0 (else E2BIG). Pointers are
+ * passed as 64-bit numbers, so that 32-bit programs work on a 64-bit kernel.
+ * Members marked "out" are ignored on the way in. Members named pad, and flags
+ * not defined here, must be 0 (else EINVAL).
+ *
+ * Times are nanoseconds of CLOCK_MONOTONIC; timeouts are relative, everything
+ * the kernel reports as *_ns is absolute. 0 means "not set".
+ *
+ * ERRORS, for all commands
+ *
+ *   ENOTTY   no such command here
+ *   EFAULT   a pointer can't be read or written
+ *   E2BIG    the struct is newer than the module and uses what it doesn't know
+ *   EINVAL   an unknown flag, non-zero padding, a size below that of ABI 1, or
+ *            arguments that contradict each other
+ *   ERANGE   a slot beyond the region, a timeout out of bounds, or a count
+ *            above the limits that INFO reports
+ *   ENOMEM   no memory, or the caller's memory limit is reached
+ *   ENOENT   nothing of that name, tag, or generation was ever there. A
+ *            generation is "never issued" for a region if it is higher than
+ *            all that this region issued
+ *   ESTALE   the generation was issued earlier and is released
+ *   EPERM    needs a capability which the caller lacks
+ *   EACCES   the region's owner and mode don't let the caller in
+ *
+ * Errors that only some commands give stand with those. A command that fails
+ * has changed nothing, save what is said at RETURN.
+ */
+#ifndef _UAPI_LINUX_LKVFENCE_H
+#define _UAPI_LINUX_LKVFENCE_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/*
+ * The ABI's version. It rises when commands, flags or members are added. INFO
+ * says which the module has, and the oldest whose programs it still serves.
+ */
+#define LKVFENCE_ABI			1
+
+#define LKVFENCE_DEVICE			"/dev/lkvfence"
+
+/* A region's name: 1 to 63 of A-Z a-z 0-9 . _ - and not starting with a dot. */
+#define LKVFENCE_NAME_MAX		63
+#define LKVFENCE_COMM_LEN		16
+
+#define LKVFENCE_IOC_MAGIC		0xFA
+
+/* on /dev/lkvfence and on handles */
+#define LKVFENCE_IOC_INFO		_IO(LKVFENCE_IOC_MAGIC, 0x00)
+/* on /dev/lkvfence */
+#define LKVFENCE_IOC_OPEN		_IO(LKVFENCE_IOC_MAGIC, 0x01)
+/* on handles */
+#define LKVFENCE_IOC_STAT		_IO(LKVFENCE_IOC_MAGIC, 0x10)
+#define LKVFENCE_IOC_BEGIN		_IO(LKVFENCE_IOC_MAGIC, 0x11)
+#define LKVFENCE_IOC_HOLD		_IO(LKVFENCE_IOC_MAGIC, 0x12)
+#define LKVFENCE_IOC_TAKE		_IO(LKVFENCE_IOC_MAGIC, 0x13)
+#define LKVFENCE_IOC_RETURN		_IO(LKVFENCE_IOC_MAGIC, 0x14)
+#define LKVFENCE_IOC_ABORT		_IO(LKVFENCE_IOC_MAGIC, 0x15)
+#define LKVFENCE_IOC_RELEASE		_IO(LKVFENCE_IOC_MAGIC, 0x16)
+#define LKVFENCE_IOC_QUERY		_IO(LKVFENCE_IOC_MAGIC, 0x17)
+#define LKVFENCE_IOC_ADOPT		_IO(LKVFENCE_IOC_MAGIC, 0x18)
+
+/**
+ * enum lkvfence_state - where a transfer is in its life
+ * @LKVFENCE_STATE_WAITING: begun; leases may be granted
+ * @LKVFENCE_STATE_READY: reserved: its data may be pulled
+ * @LKVFENCE_STATE_ENDED: slots are held until proof or deadline
+ * @LKVFENCE_STATE_RELEASED: slots are back
+ */
+enum lkvfence_state {
+	LKVFENCE_STATE_WAITING		= 1,
+	LKVFENCE_STATE_READY		= 2,
+	LKVFENCE_STATE_ENDED		= 3,
+	LKVFENCE_STATE_RELEASED		= 4,
+};
+
+/**
+ * enum lkvfence_reason - why a transfer ended; the first reason stays
+ * @LKVFENCE_REASON_NONE: it has not ended
+ * @LKVFENCE_REASON_FINISHED: RELEASE
+ * @LKVFENCE_REASON_ABORTED: ABORT: the client is gone, or unspecified
+ * @LKVFENCE_REASON_FAILED: ABORT: a send, a rank or a worker failed
+ * @LKVFENCE_REASON_PREEMPTED: ABORT: preempted or retracted by the scheduler
+ * @LKVFENCE_REASON_PEER: ABORT: the peer is dead
+ * @LKVFENCE_REASON_SHUTDOWN: ABORT: the engine is going down
+ * @LKVFENCE_REASON_EXPIRED: its time to live passed (set by the kernel)
+ * @LKVFENCE_REASON_ORPHANED: its owner was closed (set by the kernel)
+ */
+enum lkvfence_reason {
+	LKVFENCE_REASON_NONE		= 0,
+	LKVFENCE_REASON_FINISHED	= 1,
+	LKVFENCE_REASON_ABORTED		= 2,
+	LKVFENCE_REASON_FAILED		= 3,
+	LKVFENCE_REASON_PREEMPTED	= 4,
+	LKVFENCE_REASON_PEER		= 5,
+	LKVFENCE_REASON_SHUTDOWN	= 6,
+	LKVFENCE_REASON_EXPIRED		= 7,
+	LKVFENCE_REASON_ORPHANED	= 8,
+};
+
+/**
+ * enum lkvfence_policy - what happens at the deadline, laxest first
+ * @LKVFENCE_POLICY_DEFAULT: in BEGIN and HOLD: TAINT; in ABORT: the transfer's
+ * @LKVFENCE_POLICY_TAINT: the slots are released, outcome TIMEOUT, TAINTED
+ * @LKVFENCE_POLICY_QUARANTINE: the slots stay out until proof comes or an
+ *	administrator releases them
+ *
+ * A transfer's policy only ever gets stricter (L4): the strictest of what
+ * BEGIN and the ABORTs asked for is in force.
+ */
+enum lkvfence_policy {
+	LKVFENCE_POLICY_DEFAULT		= 0,
+	LKVFENCE_POLICY_TAINT		= 1,
+	LKVFENCE_POLICY_QUARANTINE	= 2,
+};
+
+/**
+ * enum lkvfence_outcome - how a transfer's slots came back
+ * @LKVFENCE_OUTCOME_NONE: they have not
+ * @LKVFENCE_OUTCOME_COMPLETED: RELEASE, with every lease proven quiet
+ * @LKVFENCE_OUTCOME_DRAINED: ended early, every lease proven quiet
+ * @LKVFENCE_OUTCOME_REVOKED: ended early, every lease proven quiet, at least
+ *	one by taking the access away
+ * @LKVFENCE_OUTCOME_TIMEOUT: without proof, at or after the deadline: TAINTED
+ * @LKVFENCE_OUTCOME_GONE: reserved: the memory behind the slots is gone
+ */
+enum lkvfence_outcome {
+	LKVFENCE_OUTCOME_NONE		= 0,
+	LKVFENCE_OUTCOME_COMPLETED	= 1,
+	LKVFENCE_OUTCOME_DRAINED	= 2,
+	LKVFENCE_OUTCOME_REVOKED	= 3,
+	LKVFENCE_OUTCOME_TIMEOUT	= 4,
+	LKVFENCE_OUTCOME_GONE		= 5,
+};
+#define LKVFENCE_NR_OUTCOMES		6
+
+/**
+ * enum lkvfence_status - with what a lease is given back
+ * @LKVFENCE_STATUS_DRAINED: the source touches the slots no more; the return
+ *	names the evidence
+ * @LKVFENCE_STATUS_FAILED: the source gave up and proves nothing. The lease
+ *	counts as out until the deadline (L4); evidence must be NONE
+ */
+enum lkvfence_status {
+	LKVFENCE_STATUS_DRAINED		= 1,
+	LKVFENCE_STATUS_FAILED		= 2,
+};
+
+/**
+ * enum lkvfence_evidence - on what ground a lease counts as quiet, weakest first
+ * @LKVFENCE_EVIDENCE_NONE: no lease was ever out: nothing to prove
+ * @LKVFENCE_EVIDENCE_TIMEOUT: no proof: the deadline passed. Kernel only
+ * @LKVFENCE_EVIDENCE_QP_ERR_SETTLED: reserved. Kernel only
+ * @LKVFENCE_EVIDENCE_SUCCESS_CQE: the sender saw every work request that it
+ *	posted under the lease complete with success (or, for a local copy
+ *	engine, the completion of every copy). Error and flush completions
+ *	are no proof
+ * @LKVFENCE_EVIDENCE_IN_BAND: the receiver saw the receive completion of a
+ *	write-with-immediate posted last on the same QP
+ * @LKVFENCE_EVIDENCE_TIMELINE: reserved. Kernel only
+ * @LKVFENCE_EVIDENCE_RQ_FLUSHED: the receiver's QP is in ERR and a receive
+ *	posted before that came back flushed
+ * @LKVFENCE_EVIDENCE_MW_INVALIDATED: local invalidate of the transfer's memory
+ *	window completed with success on the receiver
+ * @LKVFENCE_EVIDENCE_QP_DESTROYED: destroy of the receiver's QP returned
+ * @LKVFENCE_EVIDENCE_MR_DEREGISTERED: deregistration of the only memory region
+ *	that the source could name returned
+ * @LKVFENCE_EVIDENCE_BACKING_GONE: reserved. Kernel only
+ *
+ * From RQ_FLUSHED on, the access was taken away: a transfer that needed such
+ * evidence is released as REVOKED.
+ */
+enum lkvfence_evidence {
+	LKVFENCE_EVIDENCE_NONE			= 0,
+	LKVFENCE_EVIDENCE_TIMEOUT		= 1,
+	LKVFENCE_EVIDENCE_QP_ERR_SETTLED	= 2,
+	LKVFENCE_EVIDENCE_SUCCESS_CQE		= 3,
+	LKVFENCE_EVIDENCE_IN_BAND		= 4,
+	LKVFENCE_EVIDENCE_TIMELINE		= 5,
+	LKVFENCE_EVIDENCE_RQ_FLUSHED		= 6,
+	LKVFENCE_EVIDENCE_MW_INVALIDATED	= 7,
+	LKVFENCE_EVIDENCE_QP_DESTROYED		= 8,
+	LKVFENCE_EVIDENCE_MR_DEREGISTERED	= 9,
+	LKVFENCE_EVIDENCE_BACKING_GONE		= 10,
+};
+#define LKVFENCE_NR_EVIDENCE		11
+
+/**
+ * struct lkvfence_range - consecutive slots
+ * @first: the first slot
+ * @count: how many, at least 1
+ */
+struct lkvfence_range {
+	__u32 first;
+	__u32 count;
+};
+
+/**
+ * struct lkvfence_info - INFO: versions and limits
+ * @size: sizeof(struct lkvfence_info)
+ * @flags: 0
+ * @abi: out: the module's ABI version
+ * @abi_oldest: out: the oldest ABI version whose programs it serves
+ * @features: out: 0; bits will name what is optional
+ * @max_slots: out: slots in a region
+ * @max_ranges: out: ranges in one BEGIN or HOLD
+ * @max_leases: out: leases of one transfer
+ * @max_transfers: out: transfers of a region that are unreleased, or released
+ *	but not yet read from their handle
+ * @timeout_default_ns: out: the timeout of an ABORT that names none
+ * @timeout_min_ns: out: the least that may be asked for
+ * @timeout_max_ns: out: the most that may be asked for
+ * @version: out: the module's version, ends in NUL
+ */
+struct lkvfence_info {
+	__u32 size;
+	__u32 flags;
+	__u32 abi;
+	__u32 abi_oldest;
+	__u64 features;
+	__u32 max_slots;
+	__u32 max_ranges;
+	__u32 max_leases;
+	__u32 max_transfers;
+	__u64 timeout_default_ns;
+	__u64 timeout_min_ns;
+	__u64 timeout_max_ns;
+	char version[32];
+};
+
+#define LKVFENCE_OPEN_CREATE		(1U << 0)	/* create if there is none */
+#define LKVFENCE_OPEN_EXCLUSIVE		(1U << 1)	/* with CREATE: there must be none */
+#define LKVFENCE_OPEN_NONBLOCK		(1U << 2)	/* the handle is O_NONBLOCK */
+#define LKVFENCE_OPEN_FLAGS		(LKVFENCE_OPEN_CREATE | LKVFENCE_OPEN_EXCLUSIVE | \
+					 LKVFENCE_OPEN_NONBLOCK)
+
+/**
+ * struct lkvfence_open - OPEN: a handle on the region of a name
+ * @size: sizeof(struct lkvfence_open)
+ * @flags: LKVFENCE_OPEN_*
+ * @name: the region's name, ends in NUL; bytes behind that are ignored
+ * @slot_size: bytes in a slot; out: that of the region
+ * @base: address of slot 0 in the engine, or 0; told to whoever opens the
+ *	region, not used by the kernel; out: that of the region
+ * @nr_slots: slots in the region; out: that of the region
+ * @mode: permission bits of a region that gets created, as of a file, out of
+ *	0666; to open it, both read and write are needed. Ignored otherwise
+ * @fd: out: the handle, close-on-exec
+ * @created: out: 1 if the region was created by this call
+ *
+ * The region belongs to the caller's effective user and group. Where the
+ * region exists, slot_size, base and nr_slots that are not 0 must be those of
+ * the region. A region is created only with slot_size and nr_slots above 0.
+ *
+ * Errors: EEXIST with EXCLUSIVE; ENOENT without CREATE; ENOTUNIQ the region
+ * has another geometry, which the out members then tell; EACCES; ENOSPC too
+ * many regions; EMFILE, ENFILE too many descriptors.
+ */
+struct lkvfence_open {
+	__u32 size;
+	__u32 flags;
+	char name[LKVFENCE_NAME_MAX + 1];
+	__u64 slot_size;
+	__u64 base;
+	__u32 nr_slots;
+	__u32 mode;
+	__s32 fd;
+	__u32 created;
+};
+
+/**
+ * struct lkvfence_stat - STAT: a region's geometry, gauges and counters
+ * @size: sizeof(struct lkvfence_stat)
+ * @flags: 0
+ * @name: out: the region's name
+ * @slot_size: out: bytes in a slot
+ * @base: out: address of slot 0, or 0
+ * @slots: out: slots in the region
+ * @slots_taken: out: slots of unreleased transfers
+ * @slots_held: out: of these, slots of ended transfers
+ * @slots_quarantined: out: of these, slots of transfers in quarantine
+ * @transfers_alive: out: unreleased transfers
+ * @transfers_held: out: of these, ended ones
+ * @transfers_quarantined: out: of these, those in quarantine
+ * @oldest_hold_ns: out: how long ago the oldest of the held transfers ended
+ * @begun: out: transfers begun; always alive + the sum of released
+ * @released: out: transfers released, by outcome
+ * @returns_drained: out: returns accepted as drained
+ * @returns_failed: out: returns accepted as failed
+ * @returns_early: out: accepted returns that came before the transfer ended
+ * @returns_stale: out: returns refused: the generation is released
+ * @returns_unknown: out: returns refused: no such generation, or no lease of
+ *	that source
+ * @returns_duplicate: out: returns refused: the lease was given back before
+ * @refused_busy: out: BEGIN and HOLD refused: a slot was taken (EBUSY)
+ * @refused_exists: out: BEGIN and HOLD refused: the tag is in use (EEXIST)
+ * @refused_limit: out: BEGIN and HOLD refused: too many transfers (ENOSPC)
+ * @forced: out: transfers released by an administrator; these are also
+ *	released as TIMEOUT
+ * @handles: out: open handles of the region
+ * @pad: out: 0
+ *
+ * All values are of one instant.
+ */
+struct lkvfence_stat {
+	__u32 size;
+	__u32 flags;
+	char name[LKVFENCE_NAME_MAX + 1];
+	__u64 slot_size;
+	__u64 base;
+	__u64 slots;
+	__u64 slots_taken;
+	__u64 slots_held;
+	__u64 slots_quarantined;
+	__u64 transfers_alive;
+	__u64 transfers_held;
+	__u64 transfers_quarantined;
+	__u64 oldest_hold_ns;
+	__u64 begun;
+	__u64 released[LKVFENCE_NR_OUTCOMES];
+	__u64 returns_drained;
+	__u64 returns_failed;
+	__u64 returns_early;
+	__u64 returns_stale;
+	__u64 returns_unknown;
+	__u64 returns_duplicate;
+	__u64 refused_busy;
+	__u64 refused_exists;
+	__u64 refused_limit;
+	__u64 forced;
+	__u32 handles;
+	__u32 pad;
+};
+
+/**
+ * struct lkvfence_begin - BEGIN and HOLD: take slots
+ * @size: sizeof(struct lkvfence_begin)
+ * @flags: 0
+ * @tag: the engine's own number for it (a room, a request id)
+ * @ranges: pointer to struct lkvfence_range[nr_ranges]
+ * @sources: pointer to __u32[nr_sources], each of them granted a lease
+ * @nr_ranges: 1 to max_ranges; no slot may be named twice
+ * @nr_sources: 0 to max_leases; no source may be named twice
+ * @ttl_ns: BEGIN: time after which the transfer is ended as EXPIRED, counted
+ *	from its first lease, within the bounds of timeouts; 0: never.
+ *	HOLD: 0
+ * @timeout_ns: HOLD: as in ABORT. BEGIN: 0
+ * @policy: enum lkvfence_policy
+ * @reason: HOLD: as in ABORT. BEGIN: 0
+ * @generation: out: the transfer's generation
+ * @busy_generation: out, with EBUSY or EEXIST: the transfer in the way
+ * @busy_tag: out, likewise: its tag
+ * @busy_slot: out, with EBUSY: the first slot, in the order of @ranges, that
+ *	is taken
+ * @state: out: LKVFENCE_STATE_WAITING; after HOLD ENDED, or RELEASED where
+ *	no source was named
+ *
+ * HOLD is BEGIN and ABORT in one step, for an engine that learns of lkvfence
+ * only when a request has died.
+ *
+ * Errors: EBUSY a slot is taken (L1); EEXIST a transfer that has not ended has
+ * this tag; ENOSPC the region, or the handle's unread events, hold
+ * max_transfers; EINVAL a slot or source named twice.
+ */
+struct lkvfence_begin {
+	__u32 size;
+	__u32 flags;
+	__u64 tag;
+	__u64 ranges;
+	__u64 sources;
+	__u32 nr_ranges;
+	__u32 nr_sources;
+	__u64 ttl_ns;
+	__u64 timeout_ns;
+	__u32 policy;
+	__u32 reason;
+	__u64 generation;
+	__u64 busy_generation;
+	__u64 busy_tag;
+	__u32 busy_slot;
+	__u32 state;
+};
+
+/**
+ * struct lkvfence_take - TAKE: one more lease, for a launch
+ * @size: sizeof(struct lkvfence_take)
+ * @flags: 0
+ * @generation: the transfer
+ * @source: who gets it. A source gets one lease of a generation, ever: a
+ *	worker with several launches numbers them
+ * @pad: 0
+ *
+ * Errors: ECANCELED the transfer has ended (L3); EEXIST the source has, or
+ * had, a lease; ENOSPC it has max_leases; ESTALE, ENOENT.
+ */
+struct lkvfence_take {
+	__u32 size;
+	__u32 flags;
+	__u64 generation;
+	__u32 source;
+	__u32 pad;
+};
+
+/**
+ * struct lkvfence_return_item - one lease given back
+ * @generation: the transfer
+ * @source: whose lease
+ * @status: enum lkvfence_status
+ * @evidence: enum lkvfence_evidence; with DRAINED one that is neither NONE,
+ *	nor TIMEOUT, nor for the kernel alone; with FAILED NONE
+ * @result: out: 0, or what is wrong with this item:
+ *	-ESTALE     the transfer is released
+ *	-ENOENT     no such generation, or the source never had a lease of it
+ *	-EALREADY   the lease was given back before; counted, nothing changed
+ *	-EINVAL     status and evidence don't make sense
+ * @released: out: 1 if this return released the transfer
+ */
+struct lkvfence_return_item {
+	__u64 generation;
+	__u32 source;
+	__u16 status;
+	__u16 evidence;
+	__s32 result;
+	__u32 released;
+};
+
+/**
+ * struct lkvfence_return - RETURN: leases given back
+ * @size: sizeof(struct lkvfence_return)
+ * @flags: 0
+ * @items: pointer to struct lkvfence_return_item[nr_items]
+ * @nr_items: 1 to max_ranges
+ * @nr_accepted: out: items whose result is 0
+ *
+ * Each item stands for itself. Where a later one can't be read or written
+ * (EFAULT), those before it have taken effect; repeating the call is safe.
+ * A signal is not looked at before the end.
+ */
+struct lkvfence_return {
+	__u32 size;
+	__u32 flags;
+	__u64 items;
+	__u32 nr_items;
+	__u32 nr_accepted;
+};
+
+#define LKVFENCE_ABORT_BY_TAG		(1U << 0)	/* tag, not generation, says which */
+#define LKVFENCE_ABORT_FLAGS		LKVFENCE_ABORT_BY_TAG
+
+/**
+ * struct lkvfence_abort - ABORT: end a transfer
+ * @size: sizeof(struct lkvfence_abort)
+ * @flags: LKVFENCE_ABORT_*
+ * @generation: which; out
+ * @tag: with BY_TAG: which, among those that have not ended; out
+ * @timeout_ns: how long to wait for proof, within the bounds of INFO; 0: the
+ *	default
+ * @policy: enum lkvfence_policy
+ * @reason: LKVFENCE_REASON_ABORTED to SHUTDOWN; 0: ABORTED
+ * @deadline_ns: out: the deadline in force
+ * @state: out: ENDED, or RELEASED where there was nothing to wait for
+ * @leases_out: out: leases without proof, those returned as failed included
+ *
+ * Where the transfer has ended before, the reason stays, the policy may get
+ * stricter, and the deadline moves if it moves later (L4), but not beyond
+ * timeout_max_ns from the end; a timeout of 0 asks for no move. The release is
+ * told by an event on the owner's handle, also where it happened at once.
+ *
+ * Errors: ENOENT (with BY_TAG: no transfer of that tag that has not ended),
+ * ESTALE.
+ */
+struct lkvfence_abort {
+	__u32 size;
+	__u32 flags;
+	__u64 generation;
+	__u64 tag;
+	__u64 timeout_ns;
+	__u32 policy;
+	__u32 reason;
+	__u64 deadline_ns;
+	__u32 state;
+	__u32 leases_out;
+};
+
+#define LKVFENCE_RELEASE_FORCE		(1U << 0)	/* a quarantined one, without proof */
+#define LKVFENCE_RELEASE_FLAGS		LKVFENCE_RELEASE_FORCE
+
+/**
+ * struct lkvfence_release - RELEASE: a finished transfer's slots back
+ * @size: sizeof(struct lkvfence_release)
+ * @flags: LKVFENCE_RELEASE_*
+ * @generation: which
+ * @outcome: out: COMPLETED; with FORCE TIMEOUT
+ * @evidence: out: the weakest evidence among the leases
+ * @leases_out: out, with EBUSY: leases without proof
+ * @pad: out: 0
+ *
+ * FORCE lets go of a transfer in quarantine, needs CAP_SYS_ADMIN, and works on
+ * nothing else.
+ *
+ * Errors: EBUSY a lease is without proof (one returned as failed stays so:
+ * end the transfer with ABORT); ESTALE, ENOENT. With FORCE: EPERM; EBUSY the
+ * transfer is not in quarantine.
+ */
+struct lkvfence_release {
+	__u32 size;
+	__u32 flags;
+	__u64 generation;
+	__u32 outcome;
+	__u32 evidence;
+	__u32 leases_out;
+	__u32 pad;
+};
+
+/**
+ * enum lkvfence_lease_state - of a lease, in QUERY
+ * @LKVFENCE_LEASE_OUT: granted, not given back
+ * @LKVFENCE_LEASE_DRAINED: given back with proof
+ * @LKVFENCE_LEASE_FAILED: given back without proof
+ */
+enum lkvfence_lease_state {
+	LKVFENCE_LEASE_OUT		= 1,
+	LKVFENCE_LEASE_DRAINED		= 2,
+	LKVFENCE_LEASE_FAILED		= 3,
+};
+
+/**
+ * struct lkvfence_lease - one lease, in QUERY
+ * @source: whose
+ * @state: enum lkvfence_lease_state
+ * @evidence: enum lkvfence_evidence
+ */
+struct lkvfence_lease {
+	__u32 source;
+	__u16 state;
+	__u16 evidence;
+};
+
+/**
+ * enum lkvfence_query_by - how QUERY finds the transfer
+ * @LKVFENCE_QUERY_GENERATION: the one of @generation
+ * @LKVFENCE_QUERY_TAG: the one of @tag that has not ended
+ * @LKVFENCE_QUERY_SLOT: the one that has @slot
+ * @LKVFENCE_QUERY_NEXT: the one of the least generation above @generation, so
+ *	that all can be walked from 0
+ */
+enum lkvfence_query_by {
+	LKVFENCE_QUERY_GENERATION	= 0,
+	LKVFENCE_QUERY_TAG		= 1,
+	LKVFENCE_QUERY_SLOT		= 2,
+	LKVFENCE_QUERY_NEXT		= 3,
+};
+
+#define LKVFENCE_TRANSFER_QUARANTINED	(1U << 0)	/* past its deadline, slots stay out */
+#define LKVFENCE_TRANSFER_ORPHANED	(1U << 1)	/* no handle owns it: may be adopted */
+#define LKVFENCE_TRANSFER_MINE		(1U << 2)	/* this handle owns it */
+
+/**
+ * struct lkvfence_query - QUERY: one unreleased transfer
+ * @size: sizeof(struct lkvfence_query)
+ * @by: enum lkvfence_query_by
+ * @generation: in, out
+ * @tag: in, out
+ * @slot: in
+ * @state: out: enum lkvfence_state
+ * @policy: out: enum lkvfence_policy, the one in force
+ * @reason: out: enum lkvfence_reason
+ * @flags: out: LKVFENCE_TRANSFER_*
+ * @nr_slots: out
+ * @begun_ns: out
+ * @ended_ns: out, or 0
+ * @deadline_ns: out: of the hold; before the end: of the time to live; or 0
+ * @now_ns: out: the clock of the other three, now
+ * @ranges: pointer to struct lkvfence_range[nr_ranges], filled as far as it goes
+ * @leases: pointer to struct lkvfence_lease[nr_leases], likewise, by source
+ * @nr_ranges: in: room at @ranges, 0 to max_ranges; out: how many there are
+ * @nr_leases: in: room at @leases, 0 to max_leases; out: how many there are
+ * @leases_out: out: leases without proof
+ * @pid: out: process that began it, as the initial PID namespace numbers it
+ * @comm: out: that process's name then
+ *
+ * Errors: ENOENT, ESTALE; with NEXT ENOENT behind the last.
+ */
+struct lkvfence_query {
+	__u32 size;
+	__u32 by;
+	__u64 generation;
+	__u64 tag;
+	__u32 slot;
+	__u32 state;
+	__u32 policy;
+	__u32 reason;
+	__u32 flags;
+	__u32 nr_slots;
+	__u64 begun_ns;
+	__u64 ended_ns;
+	__u64 deadline_ns;
+	__u64 now_ns;
+	__u64 ranges;
+	__u64 leases;
+	__u32 nr_ranges;
+	__u32 nr_leases;
+	__u32 leases_out;
+	__s32 pid;
+	char comm[LKVFENCE_COMM_LEN];
+};
+
+/**
+ * struct lkvfence_adopt - ADOPT: become the owner of an orphan
+ * @size: sizeof(struct lkvfence_adopt)
+ * @flags: 0
+ * @generation: which
+ *
+ * Its events come to this handle from now on. Its end, policy and deadline
+ * stay as they are. Errors: EBUSY another handle owns it; EALREADY this one
+ * does; ESTALE, ENOENT; ENOSPC as in BEGIN.
+ */
+struct lkvfence_adopt {
+	__u32 size;
+	__u32 flags;
+	__u64 generation;
+};
+
+/**
+ * enum lkvfence_event_type - what an event tells
+ * @LKVFENCE_EVENT_ENDED: ended by somebody else; slots held
+ * @LKVFENCE_EVENT_QUARANTINED: past its deadline; slots stay out
+ * @LKVFENCE_EVENT_RELEASED: slots free
+ */
+enum lkvfence_event_type {
+	LKVFENCE_EVENT_ENDED		= 1,
+	LKVFENCE_EVENT_QUARANTINED	= 2,
+	LKVFENCE_EVENT_RELEASED		= 3,
+};
+
+#define LKVFENCE_EVENT_TAINTED		(1U << 0)	/* without proof: never read or cache (L7) */
+#define LKVFENCE_EVENT_FORCED		(1U << 1)	/* by an administrator */
+
+/**
+ * struct lkvfence_event - what read(2) on a handle returns
+ * @generation: the transfer
+ * @tag: its tag
+ * @time_ns: when it happened
+ * @held_ns: RELEASED: time from the end to the release, else 0
+ * @type: enum lkvfence_event_type
+ * @flags: LKVFENCE_EVENT_*
+ * @outcome: RELEASED: enum lkvfence_outcome, else 0
+ * @evidence: RELEASED: the weakest enum lkvfence_evidence among its leases
+ * @reason: enum lkvfence_reason
+ * @nr_slots: its slots
+ * @leases_out: leases without proof
+ * @pad: 0
+ *
+ * The size is fixed: later ABIs use other types, not longer events.
+ */
+struct lkvfence_event {
+	__u64 generation;
+	__u64 tag;
+	__u64 time_ns;
+	__u64 held_ns;
+	__u32 type;
+	__u32 flags;
+	__u32 outcome;
+	__u32 evidence;
+	__u32 reason;
+	__u32 nr_slots;
+	__u32 leases_out;
+	__u32 pad;
+};
+
+#endif /* _UAPI_LINUX_LKVFENCE_H */
