@@ -287,8 +287,8 @@ struct lkvfence_range {
  * @max_slots: out: slots in a region
  * @max_ranges: out: ranges in one BEGIN or HOLD
  * @max_leases: out: leases of one transfer
- * @max_transfers: out: transfers of a region that are unreleased, or released
- *	but not yet read from their handle
+ * @max_transfers: out: unreleased transfers of a region; also, released ones
+ *	of which a handle has not yet read the event
  * @timeout_default_ns: out: the timeout of an ABORT that names none
  * @timeout_min_ns: out: the least that may be asked for
  * @timeout_max_ns: out: the most that may be asked for
@@ -441,8 +441,8 @@ struct lkvfence_stat {
  * only when a request has died.
  *
  * Errors: EBUSY a slot is taken (L1); EEXIST a transfer that has not ended has
- * this tag; ENOSPC the region, or the handle's unread events, hold
- * max_transfers; EINVAL a slot or source named twice.
+ * this tag; ENOSPC the region has max_transfers unreleased, or the handle as
+ * many unread events; EINVAL a slot or source named twice.
  */
 struct lkvfence_begin {
 	__u32 size;
