@@ -259,10 +259,6 @@ static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 	t->state = LKVFENCE_STATE_RELEASED;
 	t->released_ns = now;
 	f->counts.released[outcome]++;
-
-	/* An end that released in the same step is told as the release only. */
-	if (t->news_bits & FENCE_NEWS_ENDED && t->ended_ns == now)
-		t->news_bits &= ~FENCE_NEWS_ENDED;
 	tell(f, t, FENCE_NEWS_RELEASED);
 }
 
@@ -292,8 +288,10 @@ static void end(struct fence *f, struct fence_transfer *t, u32 reason,
 	f->transfers_held++;
 	f->slots_held += t->nr_slots;
 	set_clock(f, t, deadline);
-	tell(f, t, FENCE_NEWS_ENDED);
 	settle(f, t, now);
+	/* An end that released in the same step is told as the release only. */
+	if (t->state == LKVFENCE_STATE_ENDED)
+		tell(f, t, FENCE_NEWS_ENDED);
 }
 
 /*
