@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* lkvfence region: geometry, gauges and counters of regions. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "print.h"
+#include "region.h"
+#include "sysfs.h"
+#include "tool.h"
+
+bool region_name_ok(const char *name)
+{
+	size_t i;
+
+	if (name[0] == '.')
+		return false;
+	for (i = 0; name[i]; i++) {
+		char c = name[i];
+
+		/* isalnum() would go by the locale */
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		      (c >= '0' && c <= '9') || strchr("._-", c)))
+			return false;
+	}
+	return i >= 1 && i <= LKVFENCE_NAME_MAX;
+}
+
+/* All values of one instant, if we may open the region. */
+static int read_stat(const char *name, struct region *region)
+{
+	struct lkvfence_stat stat = { 0 };
+	struct lkvfence *f;
+	int err;
+
+	err = tool_open(&f, name);
+	if (err)
+		return err;
+	err = lkvfence_stat(f, &stat);
+	lkvfence_close(f);
+	if (err)
+		return err;
+	region->slot_size = stat.slot_size;
+	region->base = stat.base;
+	region->has_slot_size = true;
+	region->has_base = true;
+	region->instant = true;
+	/* the one we look through doesn't count */
+	if (stat.handles)
+		stat.handles--;
+	values_from_stat(&region->values, &stat);
+	return 0;
+}
+
+static int read_sysfs(const char *name, struct region *region)
+{
+	int err;
+
+	err = sysfs_values(name, &region->values);
+	if (err)
+		return err;
+	region->has_slot_size = !sysfs_u64(name, "slot_size",
+					   &region->slot_size);
+	region->has_base = !sysfs_u64(name, "base", &region->base);
+	return 0;
+}
+
+int region_read(const char *name, struct region *region)
+{
+	memset(region, 0, sizeof(*region));
+	if (!region_name_ok(name))
+		return -ENOENT;
+	memcpy(region->name, name, strlen(name));
+	/* why it can't be opened is no matter: sysfs is there for everybody */
+	if (!sysfs_faked() && !read_stat(name, region))
+		return 0;
+	return read_sysfs(name, region);
+}
+
+static void print_warnings(const struct region *region)
+{
+	uint64_t n = values_get(&region->values, VALUE_TRANSFERS_QUARANTINED);
+	uint64_t slots = values_get(&region->values, VALUE_SLOTS_QUARANTINED);
+	uint64_t tainted = values_get(&region->values, VALUE_RELEASED_TIMEOUT);
+
+	print_array("warnings");
+	if (n) {
+		print_string(NULL, NULL, "quarantined");
+		print_text("  warning: %" PRIu64 " transfer%s with %" PRIu64
+			   " slot%s in quarantine: past the deadline, without proof\n",
+			   n, n == 1 ? "" : "s", slots, slots == 1 ? "" : "s");
+	}
+	if (tainted) {
+		print_string(NULL, NULL, "tainted");
+		print_text("  warning: %" PRIu64
+			   " transfer%s released without proof: late writes may have hit reused slots\n",
+			   tainted, tainted == 1 ? "" : "s");
+	}
+	print_end();
+}
+
+void region_print(const struct region *region, bool brief)
+{
+	print_object(NULL);
+	print_string("name", "region %s: ", region->name);
+	print_u64(HUMAN_ONLY, "%s slots",
+		  values_get(&region->values, VALUE_SLOTS));
+	if (region->has_slot_size)
+		print_size("slot_size", " of %s", region->slot_size);
+	if (region->has_base)
+		print_address("base", region->base ? " at %s" : NULL,
+			      region->base);
+	print_text("\n");
+	print_bool("instant", NULL, region->instant);
+	values_print(&region->values, "  ", brief);
+	print_warnings(region);
+	print_end();
+}
+
+int region_print_each(const char *name, bool asked, void *brief)
+{
+	struct region region;
+	int err;
+
+	err = region_read(name, &region);
+	if (err == -ENOENT && !asked)
+		return TOOL_OK;
+	if (err) {
+		errno = -err;
+		return tool_fail("region %s: %m", name);
+	}
+	region_print(&region, *(bool *)brief);
+	return TOOL_OK;
+}
+
+int region_each(const char *only,
+		int (*fn)(const char *name, bool asked, void *data), void *data)
+{
+	int n, i, ret = TOOL_OK;
+	char **names;
+
+	if (only)
+		return fn(only, true, data);
+	n = sysfs_regions(&names);
+	if (n < 0 && n != -ENOENT) {
+		errno = -n;
+		ret = tool_fail("cannot list the regions: %m");
+	}
+	for (i = 0; i < n; i++)
+		ret = tool_worse(ret, fn(names[i], false, data));
+	for (i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+	return ret;
+}
+
+int region_command(const struct options *opt, int argc, char **argv)
+{
+	const char *only = NULL;
+	bool brief = false;
+	int ret;
+
+	(void)opt;
+	if (argc > 1)
+		return tool_usage("one region at most, not \"%s\" too", argv[1]);
+	if (argc)
+		only = argv[0];
+	if (only && !region_name_ok(only))
+		return tool_usage("\"%s\" can't be a region's name", only);
+	if (!sysfs_present()) {
+		print_array(NULL);
+		return tool_no_sysfs();
+	}
+	print_array(NULL);
+	ret = region_each(only, region_print_each, &brief);
+	print_end();
+	return ret;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* lkvfence without arguments: the state of everything; and --version. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "print.h"
+#include "region.h"
+#include "sysfs.h"
+#include "tool.h"
+
+struct module {
+	bool loaded;
+	bool has_abi;
+	uint64_t abi;
+	char version[64];
+};
+
+/* sysfs is for everybody; INFO is for where sysfs isn't mounted. */
+static void module_read(struct module *module)
+{
+	struct lkvfence_info info = { 0 };
+
+	*module = (struct module){ .version = "unknown" };
+	if (sysfs_present()) {
+		module->loaded = true;
+		sysfs_string(NULL, "version", module->version,
+			     sizeof(module->version));
+		module->has_abi = !sysfs_u64(NULL, "abi", &module->abi);
+	} else if (!sysfs_faked() && !lkvfence_info(&info)) {
+		module->loaded = true;
+		module->abi = info.abi;
+		module->has_abi = true;
+		memcpy(module->version, info.version, sizeof(info.version) - 1);
+		module->version[sizeof(info.version) - 1] = '\0';
+	}
+}
+
+static void module_print(const struct module *module)
+{
+	print_bool("loaded", NULL, module->loaded);
+	if (!module->loaded) {
+		print_text("module not loaded");
+		return;
+	}
+	print_string("version", "module %s", module->version);
+	if (module->has_abi)
+		print_u64("abi", ", ABI %s", module->abi);
+}
+
+/* The sums over all regions, past ones too: what they left behind. */
+static void sums_print(void)
+{
+	struct values sums;
+	enum value i;
+
+	if (sysfs_values(NULL, &sums))
+		return;
+	for (i = 0; i < NR_VALUES; i++)
+		if (sums.known[i])
+			print_u64(value_name(i), NULL, sums.v[i]);
+	if (!values_get(&sums, VALUE_BEGUN))
+		return;
+	print_text("since load: %" PRIu64 " begun, %" PRIu64
+		   " alive, %" PRIu64 " released",
+		   values_get(&sums, VALUE_BEGUN),
+		   values_get(&sums, VALUE_TRANSFERS_ALIVE),
+		   values_released(&sums));
+	if (values_get(&sums, VALUE_RELEASED_TIMEOUT))
+		print_text(", %" PRIu64 " of these without proof",
+			   values_get(&sums, VALUE_RELEASED_TIMEOUT));
+	print_text("\n");
+}
+
+int status_command(const struct options *opt, int argc, char **argv)
+{
+	struct module module;
+	bool brief = true;
+	int ret;
+
+	(void)opt;
+	if (argc)
+		return tool_usage("status takes no \"%s\"", argv[0]);
+	module_read(&module);
+	print_object(NULL);
+	print_string("tool", "lkvfence %s, ", LKVFENCE_VERSION);
+	print_string("library", NULL, lkvfence_version());
+	print_object("module");
+	module_print(&module);
+	print_text("\n");
+	if (module.loaded)
+		sums_print();
+	print_end();
+	print_array("regions");
+	if (sysfs_present())
+		ret = region_each(NULL, region_print_each, &brief);
+	else
+		ret = tool_no_sysfs();
+	print_end();
+	print_end();
+	return ret;
+}
+
+int version_print(void)
+{
+	struct module module;
+
+	module_read(&module);
+	print_object(NULL);
+	print_string("tool", "lkvfence %s\n", LKVFENCE_VERSION);
+	print_string("library", "liblkvfence %s\n", lkvfence_version());
+	print_u64("abi", NULL, LKVFENCE_ABI);
+	print_object("module");
+	module_print(&module);
+	print_end();
+	print_text(" (this command: ABI %u)\n", LKVFENCE_ABI);
+	print_end();
+	return TOOL_OK;
+}
