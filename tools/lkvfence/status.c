@@ -26,7 +26,7 @@ static void module_read(struct module *module)
 		sysfs_string(NULL, "version", module->version,
 			     sizeof(module->version));
 		module->has_abi = !sysfs_u64(NULL, "abi", &module->abi);
-	} else if (!sysfs_faked() && !lkvfence_info(&info)) {
+	} else if (!lkvfence_info(&info)) {
 		module->loaded = true;
 		module->abi = info.abi;
 		module->has_abi = true;

@@ -13,23 +13,11 @@
 #include "tool.h"
 
 /* Not from the environment of a program that runs with more rights. */
-static const char *override(void)
+static const char *sysfs_root(void)
 {
 	const char *root = secure_getenv("LKVFENCE_SYSFS");
 
-	return root && *root ? root : NULL;
-}
-
-static const char *sysfs_root(void)
-{
-	const char *root = override();
-
-	return root ? root : SYSFS_ROOT;
-}
-
-bool sysfs_faked(void)
-{
-	return override();
+	return root && *root ? root : SYSFS_ROOT;
 }
 
 bool sysfs_present(void)

@@ -11,9 +11,6 @@
 
 #define SYSFS_ROOT "/sys/class/misc/lkvfence"
 
-/* sysfs_faked() - LKVFENCE_SYSFS names another root, so: no real regions */
-bool sysfs_faked(void);
-
 /* sysfs_present() - is the module there? */
 bool sysfs_present(void);
 

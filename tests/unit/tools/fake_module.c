@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The command and the real library, with this in the place of the kernel: the
+ * linker's --wrap sends their ioctls here. Time stands still, so that each
+ * line of output is known beforehand.
+ *
+ *   FAKE_ABI_OLDEST=N    the module serves programs of ABI N and newer only
+ *   FAKE_TRANSFERS=N     region "big" has so many
+ *   FAKE_UNPRIVILEGED=1  the caller has no capabilities
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <lkvfence.h>
+
+#define NOW		1000000000000ull
+#define SECOND		1000000000ull
+/* beyond 53 bits, so that what goes through a double is seen to change */
+#define GENERATION	9007199254740993ull
+#define MANY		300u
+
+int __wrap_ioctl(int fd, unsigned long cmd, ...);
+
+static const struct lkvfence_query transfers[] = {
+	{	/* waiting, under a time to live */
+		.generation = GENERATION, .tag = 42,
+		.state = LKVFENCE_STATE_WAITING,
+		.policy = LKVFENCE_POLICY_TAINT, .nr_slots = 17,
+		.begun_ns = NOW - 3 * SECOND,
+		.deadline_ns = NOW + 57 * SECOND,
+		.nr_ranges = 2, .nr_leases = 3, .leases_out = 2,
+		.pid = 1234, .comm = "python3",
+	},
+	{	/* held, of a tag that comes again */
+		.generation = GENERATION + 1, .tag = 43,
+		.state = LKVFENCE_STATE_ENDED,
+		.policy = LKVFENCE_POLICY_TAINT,
+		.reason = LKVFENCE_REASON_ABORTED, .nr_slots = 17,
+		.begun_ns = NOW - 90 * SECOND, .ended_ns = NOW - SECOND / 4,
+		.deadline_ns = NOW + 29 * SECOND,
+		.nr_ranges = 2, .nr_leases = 3, .leases_out = 2,
+		.pid = 1234, .comm = "python3",
+	},
+	{	/* in quarantine, by somebody with a nasty name */
+		.generation = GENERATION + 2, .tag = 43,
+		.state = LKVFENCE_STATE_ENDED,
+		.policy = LKVFENCE_POLICY_QUARANTINE,
+		.reason = LKVFENCE_REASON_ORPHANED, .nr_slots = 17,
+		.flags = LKVFENCE_TRANSFER_QUARANTINED |
+			 LKVFENCE_TRANSFER_ORPHANED,
+		.begun_ns = NOW - 7384 * SECOND,
+		.ended_ns = NOW - 200 * SECOND,
+		.deadline_ns = NOW - 170 * SECOND,
+		.nr_ranges = 2, .nr_leases = 3, .leases_out = 2,
+		.pid = 99, .comm = "a\033[31m\"\\\xc3\xa9\xff\x7f",
+	},
+	{	/* of many pieces, with the highest tag, without leases out */
+		.generation = GENERATION + 3, .tag = UINT64_MAX,
+		.state = LKVFENCE_STATE_WAITING,
+		.policy = LKVFENCE_POLICY_TAINT, .nr_slots = MANY * 2,
+		.begun_ns = NOW - 5000,
+		.nr_ranges = MANY, .nr_leases = MANY, .leases_out = MANY,
+		.pid = 1234, .comm = "python3",
+	},
+};
+
+#define NR_TRANSFERS (sizeof(transfers) / sizeof(transfers[0]))
+
+static enum region { KV0, CLOSED, BIG, NR_REGIONS } region_of[1024];
+static bool let_go;
+
+static unsigned int setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? atoi(value) : 0;
+}
+
+static int fake_info(struct lkvfence_info *info)
+{
+	info->abi = LKVFENCE_ABI;
+	info->abi_oldest = 1;
+	if (setting("FAKE_ABI_OLDEST")) {
+		info->abi = setting("FAKE_ABI_OLDEST");
+		info->abi_oldest = info->abi;
+	}
+	strcpy(info->version, "0.1.0");
+	return 0;
+}
+
+static int fake_open(struct lkvfence_open *open_)
+{
+	static const char *const names[] = { "kv0", "closed", "big" };
+	enum region i;
+
+	/* an onlooker creates nothing */
+	if (open_->flags & ~LKVFENCE_OPEN_NONBLOCK || open_->nr_slots)
+		return -EINVAL;
+	for (i = 0; i < NR_REGIONS; i++)
+		if (!strcmp(open_->name, names[i]))
+			break;
+	if (i == NR_REGIONS)
+		return -ENOENT;
+	if (i == CLOSED)
+		return -EACCES;
+	open_->nr_slots = 4096;
+	open_->slot_size = 65536;
+	open_->fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (open_->fd < 0 || open_->fd >= 1024)
+		return -EMFILE;
+	region_of[open_->fd] = i;
+	return 0;
+}
+
+static int fake_stat(struct lkvfence_stat *stat)
+{
+	strcpy(stat->name, "kv0");
+	stat->slot_size = 65536;
+	stat->base = 0x7f0000000000;
+	stat->slots = 4096;
+	stat->slots_taken = 651;
+	stat->slots_held = 34;
+	stat->slots_quarantined = 17;
+	stat->transfers_alive = 4;
+	stat->transfers_held = 2;
+	stat->transfers_quarantined = 1;
+	stat->oldest_hold_ns = 200 * SECOND;
+	stat->begun = 10;
+	stat->released[LKVFENCE_OUTCOME_COMPLETED] = 3;
+	stat->released[LKVFENCE_OUTCOME_DRAINED] = 2;
+	stat->released[LKVFENCE_OUTCOME_TIMEOUT] = 1;
+	stat->returns_drained = 11;
+	stat->returns_failed = 12;
+	stat->returns_early = 13;
+	stat->returns_stale = 14;
+	stat->returns_unknown = 15;
+	stat->returns_duplicate = 16;
+	stat->refused_busy = 17;
+	stat->refused_exists = 18;
+	stat->refused_limit = 19;
+	stat->forced = 20;
+	stat->handles = 3;
+	return 0;
+}
+
+static void fill(struct lkvfence_query *q, const struct lkvfence_query *t)
+{
+	struct lkvfence_range *ranges = (void *)(uintptr_t)q->ranges;
+	struct lkvfence_lease *leases = (void *)(uintptr_t)q->leases;
+	uint32_t room_ranges = q->nr_ranges, room_leases = q->nr_leases, i;
+	uint64_t ranges_ = q->ranges, leases_ = q->leases;
+
+	*q = *t;
+	q->size = sizeof(*q);
+	q->now_ns = NOW;
+	q->ranges = ranges_;
+	q->leases = leases_;
+	for (i = 0; i < q->nr_ranges && i < room_ranges; i++) {
+		if (q->nr_ranges == MANY)
+			ranges[i] = (struct lkvfence_range){ 100 + i * 4, 2 };
+		else
+			ranges[i] = (struct lkvfence_range){ i * 32,
+							     i ? 1 : 16 };
+	}
+	for (i = 0; i < q->nr_leases && i < room_leases; i++) {
+		leases[i] = (struct lkvfence_lease){
+			i, LKVFENCE_LEASE_OUT, LKVFENCE_EVIDENCE_NONE };
+		if (q->nr_leases == MANY)
+			continue;
+		if (i == 1) {
+			leases[i].state = LKVFENCE_LEASE_DRAINED;
+			leases[i].evidence = LKVFENCE_EVIDENCE_SUCCESS_CQE;
+		} else if (i == 2) {
+			leases[i].state = LKVFENCE_LEASE_FAILED;
+		}
+	}
+}
+
+static int query_big(struct lkvfence_query *q)
+{
+	struct lkvfence_query t = transfers[0];
+
+	t.generation = q->generation + (q->by == LKVFENCE_QUERY_NEXT);
+	if (t.generation > setting("FAKE_TRANSFERS"))
+		return -ENOENT;
+	fill(q, &t);
+	return 0;
+}
+
+static int fake_query(struct lkvfence_query *q)
+{
+	const struct lkvfence_query *t;
+
+	if (q->by == LKVFENCE_QUERY_SLOT && q->slot >= 4096)
+		return -ERANGE;
+	for (t = transfers; t < transfers + NR_TRANSFERS; t++) {
+		if (let_go && t == &transfers[2])
+			continue;
+		if ((q->by == LKVFENCE_QUERY_GENERATION &&
+		     t->generation == q->generation) ||
+		    (q->by == LKVFENCE_QUERY_SLOT && q->slot == 101 &&
+		     t == &transfers[3]) ||
+		    (q->by == LKVFENCE_QUERY_NEXT &&
+		     t->generation > q->generation)) {
+			fill(q, t);
+			return 0;
+		}
+	}
+	if (q->by == LKVFENCE_QUERY_GENERATION && q->generation < GENERATION)
+		return -ESTALE;
+	return -ENOENT;
+}
+
+static int fake_release(const struct lkvfence_release *release)
+{
+	if (release->flags != LKVFENCE_RELEASE_FORCE)
+		return -EINVAL;
+	if (setting("FAKE_UNPRIVILEGED"))
+		return -EPERM;
+	if (release->generation < GENERATION)
+		return -ESTALE;
+	if (release->generation > GENERATION + 3)
+		return -ENOENT;
+	if (release->generation != GENERATION + 2)
+		return -EBUSY;
+	if (let_go)
+		return -ESTALE;
+	let_go = true;
+	return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long cmd, ...)
+{
+	va_list ap;
+	void *arg;
+	int err;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	switch (cmd) {
+	case LKVFENCE_IOC_INFO:
+		err = fake_info(arg);
+		break;
+	case LKVFENCE_IOC_OPEN:
+		err = fake_open(arg);
+		break;
+	case LKVFENCE_IOC_STAT:
+		err = fake_stat(arg);
+		break;
+	case LKVFENCE_IOC_QUERY:
+		err = region_of[fd] == BIG ? query_big(arg) : fake_query(arg);
+		break;
+	case LKVFENCE_IOC_RELEASE:
+		err = fake_release(arg);
+		break;
+	default:
+		err = -ENOTTY;
+	}
+	if (!err)
+		return 0;
+	errno = -err;
+	return -1;
+}
