@@ -3,7 +3,7 @@
 # a tree of links of its own under build/module/RELEASE.
 
 # The release that KDIR builds for; empty where KDIR isn't a build directory.
-MODREL = $(shell $(MAKE) -s -C $(KDIR) kernelrelease 2>/dev/null)
+MODREL = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 MODDIR = $(B)/module/$(MODREL)
 # Where the module goes: depmod of every distribution looks into updates/.
 MODDEST = $(DESTDIR)/lib/modules/$(MODREL)/updates/lkvfence.ko
@@ -14,7 +14,7 @@ module:
 		echo "lkvfence: $(KDIR) is not a kernel build directory; install the kernel's headers or set KDIR=" >&2; exit 1; }
 	@mkdir -p $(MODDIR)/kmod $(MODDIR)/uapi/linux
 	@ln -sf $(CURDIR)/Kbuild $(MODDIR)/Kbuild
-	@ln -sf $(CURDIR)/kmod/*.[ch] $(MODDIR)/kmod/
+	@ln -sf $(CURDIR)/kmod/*.[ch] $(CURDIR)/kmod/compat.mk $(MODDIR)/kmod/
 	@ln -sf $(CURDIR)/uapi/linux/*.h $(MODDIR)/uapi/linux/
 	$(MAKE) -C $(KDIR) M=$(abspath $(MODDIR)) modules
 

@@ -336,7 +336,8 @@ struct lkvfence_info {
  *
  * Errors: EEXIST with EXCLUSIVE; ENOENT without CREATE; ENOTUNIQ the region
  * has another geometry, which the out members then tell; EACCES; ENOSPC too
- * many regions; EMFILE, ENFILE too many descriptors.
+ * many regions; EMFILE, ENFILE too many descriptors; EAGAIN the module is only
+ * just being loaded.
  */
 struct lkvfence_open {
 	__u32 size;

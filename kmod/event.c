@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reading takes three steps, so that no user memory is touched under the
+ * region's lock and nothing is lost to a bad pointer: look at the head of the
+ * queue, copy, and only then take off what was copied. read_lock keeps other
+ * readers away in between. A transfer on the queue can't vanish meanwhile: it
+ * is freed when its last event is taken off, here, or when the handle closes,
+ * which the file that is being read prevents.
+ */
+#include <linux/uaccess.h>
+
+#include "event.h"
+
+/* Events copied in one go; they are on the stack. */
+#define BATCH	8
+
+void event_post(struct transfer *t, u32 bits)
+{
+	struct handle *h = t->owner;
+
+	if (!bits)
+		return;
+	t->pending |= bits;
+	if (list_empty(&t->unread)) {
+		list_add_tail(&t->unread, &h->unread);
+		WRITE_ONCE(h->nr_unread, h->nr_unread + 1);
+	}
+	wake_up_interruptible_poll(&h->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+void event_forget(struct transfer *t)
+{
+	t->pending = 0;
+	if (list_empty(&t->unread))
+		return;
+	list_del_init(&t->unread);
+	WRITE_ONCE(t->owner->nr_unread, t->owner->nr_unread - 1);
+}
+
+static void describe(const struct fence_transfer *t, u32 bit,
+		     struct lkvfence_event *e)
+{
+	*e = (struct lkvfence_event) {
+		.generation	= t->generation,
+		.tag		= t->tag,
+		.reason		= t->reason,
+		.nr_slots	= t->nr_slots,
+		.leases_out	= t->unproven,
+	};
+
+	switch (bit) {
+	case FENCE_NEWS_ENDED:
+		e->type = LKVFENCE_EVENT_ENDED;
+		e->time_ns = t->ended_ns;
+		break;
+	case FENCE_NEWS_QUARANTINED:
+		e->type = LKVFENCE_EVENT_QUARANTINED;
+		e->time_ns = t->quarantined_ns;
+		break;
+	case FENCE_NEWS_RELEASED:
+		e->type = LKVFENCE_EVENT_RELEASED;
+		e->time_ns = t->released_ns;
+		e->held_ns = t->released_ns - t->ended_ns;
+		e->outcome = t->outcome;
+		e->evidence = t->weakest;
+		if (t->outcome == LKVFENCE_OUTCOME_TIMEOUT)
+			e->flags |= LKVFENCE_EVENT_TAINTED;
+		if (t->forced)
+			e->flags |= LKVFENCE_EVENT_FORCED;
+		break;
+	}
+}
+
+struct batch {
+	u32 nr;
+	struct transfer *transfer[BATCH];
+	u32 bit[BATCH];
+	struct lkvfence_event event[BATCH];
+};
+
+/* Look at up to @max events at the head of the queue. */
+static void peek(struct handle *h, struct batch *b, u32 max)
+{
+	struct transfer *t;
+
+	b->nr = 0;
+	mutex_lock(&h->region->lock);
+	list_for_each_entry(t, &h->unread, unread) {
+		u32 bits = t->pending;
+
+		/* The lowest bit first: ENDED, QUARANTINED, RELEASED. */
+		for (; bits && b->nr < max; bits &= bits - 1, b->nr++) {
+			b->transfer[b->nr] = t;
+			b->bit[b->nr] = bits & -bits;
+			describe(&t->fence, bits & -bits, &b->event[b->nr]);
+		}
+		if (b->nr == max)
+			break;
+	}
+	mutex_unlock(&h->region->lock);
+}
+
+/* Take off what was copied. */
+static void consume(struct handle *h, struct batch *b)
+{
+	u32 i;
+
+	mutex_lock(&h->region->lock);
+	for (i = 0; i < b->nr; i++) {
+		struct transfer *t = b->transfer[i];
+
+		t->pending &= ~b->bit[i];
+		if (t->pending)
+			continue;
+		event_forget(t);
+		if (t->fence.state == LKVFENCE_STATE_RELEASED)
+			transfer_free(t);
+	}
+	mutex_unlock(&h->region->lock);
+}
+
+/* Returns the number of bytes; 0 when there is no event. */
+static ssize_t read_some(struct handle *h, char __user *buf, size_t len)
+{
+	struct batch b;
+	size_t done = 0;
+	ssize_t err = 0;
+
+	if (mutex_lock_interruptible(&h->read_lock))
+		return -ERESTARTSYS;
+	while (len - done >= sizeof(struct lkvfence_event)) {
+		peek(h, &b, min_t(size_t, BATCH, (len - done) /
+				  sizeof(struct lkvfence_event)));
+		if (!b.nr)
+			break;
+		if (copy_to_user(buf + done, b.event, b.nr * sizeof(*b.event))) {
+			err = -EFAULT;
+			break;
+		}
+		consume(h, &b);
+		done += b.nr * sizeof(*b.event);
+		if (signal_pending(current))
+			break;
+		cond_resched();
+	}
+	mutex_unlock(&h->read_lock);
+	return done ?: err;
+}
+
+ssize_t event_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
+{
+	struct handle *h = file->private_data;
+	ssize_t ret;
+
+	if (len < sizeof(struct lkvfence_event))
+		return -EINVAL;
+	for (;;) {
+		ret = read_some(h, buf, len);
+		if (ret)
+			return ret;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		/* Another reader may be faster: look again. */
+		ret = wait_event_interruptible(h->wait, READ_ONCE(h->nr_unread));
+		if (ret)
+			return ret;
+	}
+}
+
+__poll_t event_poll(struct file *file, poll_table *table)
+{
+	struct handle *h = file->private_data;
+
+	poll_wait(file, &h->wait, table);
+	return READ_ONCE(h->nr_unread) ? EPOLLIN | EPOLLRDNORM : 0;
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Regions by name, handles on them, transfers in them.
+ *
+ * A region is in the table while it has handles or unreleased transfers: a
+ * crash of everybody who had it open changes nothing (L11), and it goes when
+ * the last hold does. It keeps the module loaded as long (L2).
+ */
+#define pr_fmt(fmt) "lkvfence: " fmt
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "event.h"
+#include "main.h"
+#include "region.h"
+
+/* Transfers orphaned before others get the region's lock. */
+#define BATCH	64
+
+/* The table. See region.h for the order of locks. */
+static DEFINE_MUTEX(regions_lock);
+static LIST_HEAD(regions);
+static u32 nr_regions;
+/* Counters of regions that are gone. */
+static struct fence_counts retired_counts;
+
+/*
+ * Transfers
+ */
+
+struct transfer *transfer_alloc(u32 nr_ranges, u32 nr_leases)
+{
+	struct transfer *t;
+	size_t size;
+
+	/* Both are bounded by MAX_*: no overflow. */
+	size = struct_size(t, ranges, nr_ranges) +
+	       nr_leases * sizeof(struct fence_lease);
+	t = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!t)
+		return NULL;
+	memset(t, 0, sizeof(*t));
+	fence_transfer_init(&t->fence);
+	t->fence.ranges = t->ranges;
+	t->fence.nr_ranges = nr_ranges;
+	INIT_LIST_HEAD(&t->owned);
+	INIT_LIST_HEAD(&t->unread);
+	t->nr_leases = nr_leases;
+	t->leases = (struct fence_lease *)&t->ranges[nr_ranges];
+	object_created(OBJECT_TRANSFER);
+	return t;
+}
+
+void transfer_free(struct transfer *t)
+{
+	struct fence_lease *lease, *next;
+
+	rbtree_postorder_for_each_entry_safe(lease, next, &t->fence.leases, node) {
+		if (lease < t->leases || lease >= t->leases + t->nr_leases)
+			lease_free(lease);
+	}
+	kvfree(t);
+	object_destroyed(OBJECT_TRANSFER);
+}
+
+struct fence_lease *lease_alloc(void)
+{
+	struct fence_lease *lease = kmalloc(sizeof(*lease), GFP_KERNEL_ACCOUNT);
+
+	if (lease)
+		object_created(OBJECT_LEASE);
+	return lease;
+}
+
+void lease_free(struct fence_lease *lease)
+{
+	kfree(lease);
+	object_destroyed(OBJECT_LEASE);
+}
+
+void region_settle(struct region *r, const struct handle *caller, u32 mute)
+{
+	struct fence_transfer *ft;
+	u32 bits;
+
+	lockdep_assert_held(&r->lock);
+	while ((ft = fence_news(&r->fence, &bits))) {
+		struct transfer *t = to_transfer(ft);
+
+		/* L7. A storm of timeouts is counted, but not all logged. */
+		if (ft->outcome == LKVFENCE_OUTCOME_TIMEOUT)
+			pr_notice_ratelimited("region %s: generation %llu (tag %llu) released without proof, %u slots are tainted\n",
+					      kobject_name(&r->kobj), ft->generation,
+					      ft->tag, ft->nr_slots);
+		if (bits & FENCE_NEWS_QUARANTINED)
+			pr_notice_ratelimited("region %s: generation %llu (tag %llu) is in quarantine, %u slots stay out\n",
+					      kobject_name(&r->kobj), ft->generation,
+					      ft->tag, ft->nr_slots);
+		if (bits & FENCE_NEWS_RELEASED)
+			list_del_init(&t->owned);
+		if (t->owner)
+			event_post(t, t->owner == caller ? bits & ~mute : bits);
+		if (bits & FENCE_NEWS_RELEASED && !t->pending)
+			transfer_free(t);
+	}
+	clock_update(r);
+}
+
+/*
+ * Handles
+ */
+
+struct handle *handle_alloc(struct region *r)
+{
+	struct handle *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
+
+	if (!h)
+		return NULL;
+	h->region = r;
+	INIT_LIST_HEAD(&h->transfers);
+	INIT_LIST_HEAD(&h->unread);
+	init_waitqueue_head(&h->wait);
+	mutex_init(&h->read_lock);
+	object_created(OBJECT_HANDLE);
+	return h;
+}
+
+/* End what a closing handle owns. True when there is nothing left. */
+static bool orphan_some(struct handle *h, const struct fence_limits *limits)
+{
+	struct region *r = h->region;
+	struct transfer *t;
+	u32 nr = BATCH;
+	bool done;
+
+	mutex_lock(&r->lock);
+	while (nr && !list_empty(&h->transfers)) {
+		t = list_first_entry(&h->transfers, struct transfer, owned);
+		list_del_init(&t->owned);
+		event_forget(t);
+		t->owner = NULL;
+		/* L4: one that has ended before keeps its deadline. */
+		fence_abort(&r->fence, &t->fence, LKVFENCE_REASON_ORPHANED,
+			    LKVFENCE_POLICY_DEFAULT, 0, limits, ktime_get_ns());
+		nr--;
+	}
+	/* What is unread now is released: this queue was its last home. */
+	while (nr && !list_empty(&h->unread)) {
+		t = list_first_entry(&h->unread, struct transfer, unread);
+		event_forget(t);
+		transfer_free(t);
+		nr--;
+	}
+	done = nr;
+	region_settle(r, NULL, 0);
+	mutex_unlock(&r->lock);
+	return done;
+}
+
+void handle_free(struct handle *h)
+{
+	struct fence_limits limits = param_limits();
+
+	while (!orphan_some(h, &limits))
+		cond_resched();
+	mutex_destroy(&h->read_lock);
+	kfree(h);
+	object_destroyed(OBJECT_HANDLE);
+}
+
+/*
+ * Regions
+ */
+
+static void region_free(struct kobject *kobj)
+{
+	struct region *r = container_of(kobj, struct region, kobj);
+
+	kvfree(r->fence.owner);
+	kvfree(r->fence.taken);
+	mutex_destroy(&r->lock);
+	kfree(r);
+	object_destroyed(OBJECT_REGION);
+	/* Whoever got us here is a file's release, or work that exit waits for. */
+	module_put(THIS_MODULE);
+}
+
+static const struct kobj_type region_type = {
+	.sysfs_ops	= &kobj_sysfs_ops,
+	.default_groups	= region_groups,
+	.release	= region_free,
+};
+
+/* A region that nobody can see yet. */
+static struct region *region_alloc(const struct lkvfence_open *arg)
+{
+	unsigned long *taken;
+	struct region *r;
+	u64 *owner;
+
+	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	taken = kvcalloc(BITS_TO_LONGS(arg->nr_slots), sizeof(*taken),
+			 GFP_KERNEL_ACCOUNT);
+	owner = kvmalloc_array(arg->nr_slots, sizeof(*owner), GFP_KERNEL_ACCOUNT);
+	if (!r || !taken || !owner) {
+		kvfree(owner);
+		kvfree(taken);
+		kfree(r);
+		return NULL;
+	}
+
+	/* From here on region_put() frees it. */
+	kobject_init(&r->kobj, (struct kobj_type *)&region_type);
+	__module_get(THIS_MODULE);
+	object_created(OBJECT_REGION);
+	r->uid = current_euid();
+	r->gid = current_egid();
+	r->mode = arg->mode;
+	r->slot_size = arg->slot_size;
+	r->base = arg->base;
+	mutex_init(&r->lock);
+	fence_init(&r->fence, arg->nr_slots, taken, owner);
+	clock_init(r);
+	return r;
+}
+
+static struct region *find_region(const char *name)
+{
+	struct region *r;
+
+	list_for_each_entry(r, &regions, node) {
+		if (!strcmp(kobject_name(&r->kobj), name))
+			return r;
+	}
+	return NULL;
+}
+
+static bool may_open(const struct region *r)
+{
+	const umode_t both = 06;
+	umode_t mode = r->mode;
+
+	if (uid_eq(current_euid(), r->uid))
+		mode >>= 6;
+	else if (in_egroup_p(r->gid))
+		mode >>= 3;
+	return (mode & both) == both || capable(CAP_DAC_OVERRIDE);
+}
+
+static bool same_geometry(const struct region *r, const struct lkvfence_open *arg)
+{
+	return (!arg->slot_size || arg->slot_size == r->slot_size) &&
+	       (!arg->base || arg->base == r->base) &&
+	       (!arg->nr_slots || arg->nr_slots == r->fence.nr_slots);
+}
+
+/* Take a handle's reference on a region that is in the table. */
+static int region_join(struct region *r, struct lkvfence_open *arg)
+{
+	bool same;
+
+	if (arg->flags & LKVFENCE_OPEN_EXCLUSIVE)
+		return -EEXIST;
+	if (!may_open(r))
+		return -EACCES;
+	same = same_geometry(r, arg);
+	arg->slot_size = r->slot_size;
+	arg->base = r->base;
+	arg->nr_slots = r->fence.nr_slots;
+	arg->mode = r->mode;
+	if (!same)
+		return -ENOTUNIQ;
+	region_get(r);
+	r->handles++;
+	return 0;
+}
+
+/* Put a new region into the table, with the reference of its first handle. */
+static int region_publish(struct region *r, const char *name)
+{
+	struct kobject *parent = smp_load_acquire(&regions_kobj);
+	int err;
+
+	/* Module init isn't through yet. */
+	if (!parent)
+		return -EAGAIN;
+	if (nr_regions >= param_max_regions())
+		return -ENOSPC;
+	err = kobject_add(&r->kobj, parent, "%s", name);
+	if (err)
+		return err;
+	list_add_tail(&r->node, &regions);
+	nr_regions++;
+	region_get(r);		/* the first one becomes the table's */
+	r->handles = 1;
+	return 0;
+}
+
+struct region *region_open(struct lkvfence_open *arg)
+{
+	struct region *r, *new = NULL;
+	int err;
+
+	arg->created = 0;
+	mutex_lock(&regions_lock);
+	r = find_region(arg->name);
+	if (!r && arg->flags & LKVFENCE_OPEN_CREATE) {
+		/*
+		 * Large maps are not allocated under the lock of all; somebody
+		 * else may create the region meanwhile, so look again.
+		 */
+		mutex_unlock(&regions_lock);
+		new = region_alloc(arg);
+		if (!new)
+			return ERR_PTR(-ENOMEM);
+		mutex_lock(&regions_lock);
+		r = find_region(arg->name);
+	}
+
+	if (r) {
+		err = region_join(r, arg);
+	} else if (new) {
+		r = new;
+		err = region_publish(new, arg->name);
+		if (!err) {
+			arg->created = 1;
+			new = NULL;
+		}
+	} else {
+		err = -ENOENT;
+	}
+	mutex_unlock(&regions_lock);
+
+	if (new)
+		region_put(new);
+	return err ? ERR_PTR(err) : r;
+}
+
+static void add_counts(struct fence_counts *sum, const struct fence_counts *c)
+{
+	const u64 *from = (const u64 *)c;
+	u64 *to = (u64 *)sum;
+	u32 i;
+
+	BUILD_BUG_ON(sizeof(*c) % sizeof(u64));
+	for (i = 0; i < sizeof(*c) / sizeof(u64); i++)
+		to[i] += from[i];
+}
+
+/* Drop @handles handles of a region, and the region itself if unused. */
+static void leave(struct region *r, u32 handles)
+{
+	bool unused;
+
+	mutex_lock(&regions_lock);
+	r->handles -= handles;
+	mutex_lock(&r->lock);
+	unused = !r->handles && !r->fence.transfers_alive;
+	mutex_unlock(&r->lock);
+	/*
+	 * Nobody can begin a transfer in it without a handle, nor get a handle
+	 * without the table: what was unused stays unused.
+	 */
+	unused = unused && !r->retired;
+	if (unused) {
+		r->retired = true;
+		list_del(&r->node);
+		nr_regions--;
+		add_counts(&retired_counts, &r->fence.counts);
+		clock_stop(r);
+		/* Waits for readers in sysfs; these take only region->lock. */
+		kobject_del(&r->kobj);
+	}
+	mutex_unlock(&regions_lock);
+	if (unused)
+		region_put(r);
+}
+
+void region_retire(struct region *r)
+{
+	leave(r, 0);
+}
+
+void region_close(struct region *r)
+{
+	leave(r, 1);
+	region_put(r);
+}
+
+/*
+ * Statistics
+ */
+
+static void copy_counts(struct lkvfence_stat *stat, const struct fence_counts *c)
+{
+	BUILD_BUG_ON(sizeof(stat->released) != sizeof(c->released));
+	stat->begun = c->begun;
+	memcpy(stat->released, c->released, sizeof(stat->released));
+	stat->returns_drained = c->returns_drained;
+	stat->returns_failed = c->returns_failed;
+	stat->returns_early = c->returns_early;
+	stat->returns_stale = c->returns_stale;
+	stat->returns_unknown = c->returns_unknown;
+	stat->returns_duplicate = c->returns_duplicate;
+	stat->refused_busy = c->refused_busy;
+	stat->refused_exists = c->refused_exists;
+	stat->refused_limit = c->refused_limit;
+	stat->forced = c->forced;
+}
+
+/* Add one region's gauges to @stat, and its counters to @counts. */
+static void sum_region(struct region *r, struct lkvfence_stat *stat,
+		       struct fence_counts *counts)
+{
+	struct fence *f = &r->fence;
+	struct fence_transfer *oldest;
+
+	mutex_lock(&r->lock);
+	stat->slots += f->nr_slots;
+	stat->slots_taken += f->slots_taken;
+	stat->slots_held += f->slots_held;
+	stat->slots_quarantined += f->slots_quarantined;
+	stat->transfers_alive += f->transfers_alive;
+	stat->transfers_held += f->transfers_held;
+	stat->transfers_quarantined += f->transfers_quarantined;
+	oldest = list_first_entry_or_null(&f->held, struct fence_transfer, held);
+	if (oldest)
+		stat->oldest_hold_ns = max(stat->oldest_hold_ns,
+					   ktime_get_ns() - oldest->ended_ns);
+	add_counts(counts, &f->counts);
+	mutex_unlock(&r->lock);
+	/* Changes under regions_lock; one value on its own may be any of them. */
+	stat->handles += READ_ONCE(r->handles);
+}
+
+void region_stat(struct region *r, struct lkvfence_stat *stat)
+{
+	struct fence_counts counts = {};
+
+	memset(stat, 0, sizeof(*stat));
+	sum_region(r, stat, &counts);
+	copy_counts(stat, &counts);
+	strscpy(stat->name, kobject_name(&r->kobj), sizeof(stat->name));
+	stat->slot_size = r->slot_size;
+	stat->base = r->base;
+}
+
+u32 regions_stat(struct lkvfence_stat *stat)
+{
+	struct fence_counts counts;
+	struct region *r;
+	u32 nr;
+
+	memset(stat, 0, sizeof(*stat));
+	mutex_lock(&regions_lock);
+	counts = retired_counts;
+	list_for_each_entry(r, &regions, node)
+		sum_region(r, stat, &counts);
+	nr = nr_regions;
+	mutex_unlock(&regions_lock);
+	copy_counts(stat, &counts);
+	return nr;
+}
