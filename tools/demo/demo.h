@@ -101,9 +101,10 @@ struct board {
 	uint32_t duplicate_acks;	/* refused by the module */
 	struct lkvfence_stat stat;	/* with the fence: the module's own books */
 	struct rank_log ranks[NR_RANKS];
-	struct life *lives;
-	struct excerpt *excerpts;
-	uint32_t *slots;
+	struct life *lives;		/* one for each request */
+	struct excerpt *excerpts;	/* likewise */
+	uint32_t *slots;		/* of all requests, see struct plan */
+	uint32_t nr_slots;
 	/* Which cells to keep also where nothing is wrong. */
 	uint32_t watch_request, watch_cell;
 };
@@ -154,14 +155,22 @@ struct rdma_end {
 	uint32_t pad;
 };
 
+/* Writes that are posted together: those of a request, at most. */
+struct rdma_batch {
+	uint32_t nr;
+	struct ibv_send_wr wrs[MAX_SLOTS];
+	struct ibv_sge sges[MAX_SLOTS];
+};
+
 void rdma_open(struct rdma *rdma, const char *device);
 struct ibv_mr *rdma_register(struct rdma *rdma, size_t size, int access);
 struct ibv_qp *rdma_qp(struct rdma *rdma, struct ibv_cq *cq, uint32_t depth);
 void rdma_end(struct rdma *rdma, struct ibv_qp *qp, struct ibv_mr *pool, struct rdma_end *end);
 void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *self,
 		  const struct rdma_end *peer);
-void rdma_write(struct ibv_qp *qp, struct ibv_mr *from, const void *local, uint32_t len,
+void rdma_write(struct rdma_batch *batch, struct ibv_mr *from, const void *local, uint32_t len,
 		uint64_t remote, uint32_t rkey, uint64_t id);
+void rdma_post(struct ibv_qp *qp, struct rdma_batch *batch);
 
 /* wire.c: messages between decode and prefill, over a Unix socket each */
 enum msg_type {
@@ -217,12 +226,12 @@ struct tally {
 };
 
 void report_tally(const struct options *opt, const struct board *board, struct tally *tally);
-void report_table(const struct options *opt, const struct board *runs[], const struct tally *tallies,
-		  uint32_t nr);
-uint32_t report_victim(const struct options *opt, const struct plan *plan, const struct board *board);
-void report_story(const struct options *opt, const struct plan *plan, const struct board *control,
-		  const struct board *fenced, uint32_t victim);
-void report_json(const struct options *opt, const struct board *runs[], const struct tally *tallies,
-		 uint32_t nr);
+uint32_t report_victim(const struct options *opt, const struct board *control);
+void report_table(const struct options *opt, struct board * const *runs,
+		  const struct tally *tallies, uint32_t nr);
+void report_story(const struct options *opt, const struct plan *plan, struct board * const *runs,
+		  uint32_t nr, uint32_t victim);
+void report_json(const struct options *opt, struct board * const *runs,
+		 const struct tally *tallies, uint32_t nr);
 
 #endif /* DEMO_H */

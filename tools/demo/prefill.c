@@ -42,6 +42,7 @@ struct prefill {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct rdma_end pool;		/* decode's end */
+	struct rdma_batch batch;
 
 	/*
 	 * Staging memory is a ring of slots. An RC connection completes writes
@@ -61,8 +62,8 @@ static char *staged(struct prefill *p, uint32_t slot)
 	return (char *)p->staging->addr + (size_t)slot * p->opt->slot_size;
 }
 
-/* One write, of as many consecutive slots as the pool and the ring allow. */
-static void post_chunk(struct prefill *p, struct job *job)
+/* One more write, of as many consecutive slots as the pool and the ring allow. */
+static void add_chunk(struct prefill *p, struct job *job)
 {
 	struct lkvfence_range *range = job->ranges + job->range;
 	struct lkvfence_range chunk = {
@@ -84,7 +85,7 @@ static void post_chunk(struct prefill *p, struct job *job)
 
 	*log = (struct write_log){ .request = job->request, .slots = chunk, .posted_ns = now_ns() };
 	p->owners[number] = job;
-	rdma_write(p->qp, p->staging, staged(p, p->head), chunk.count * p->opt->slot_size,
+	rdma_write(&p->batch, p->staging, staged(p, p->head), chunk.count * p->opt->slot_size,
 		   p->pool.addr + (uint64_t)chunk.first * p->opt->slot_size, p->pool.rkey, number);
 
 	p->head = (p->head + chunk.count) % p->opt->staged_slots;
@@ -103,15 +104,23 @@ static bool all_posted(const struct job *job)
 	return job->aborted || job->range == job->nr_ranges;
 }
 
-static void post_ahead(struct prefill *p)
+/*
+ * Posts what the ring holds of the first request that isn't all posted, in
+ * one call. Returns false if there was nothing to do. The caller looks for
+ * messages in between, so that an abort stops what is not posted.
+ */
+static bool post_ahead(struct prefill *p)
 {
-	for (struct job *job = p->jobs; job; job = job->next) {
-		while (!all_posted(job)) {
-			if (!p->nr_free)
-				return;
-			post_chunk(p, job);
-		}
-	}
+	struct job *job = p->jobs;
+
+	while (job && all_posted(job))
+		job = job->next;
+	if (!job || !p->nr_free)
+		return false;
+	while (p->nr_free && !all_posted(job))
+		add_chunk(p, job);
+	rdma_post(p->qp, &p->batch);
+	return true;
 }
 
 static void tell(struct prefill *p, uint32_t type, const struct job *job, uint32_t status)
@@ -295,9 +304,12 @@ static void measure(struct prefill *p)
 	struct ibv_wc wc;
 	int nr;
 
-	for (uint32_t i = 0; i < p->opt->staged_slots; i++)
-		rdma_write(p->qp, p->staging, staged(p, i), p->opt->slot_size,
+	for (uint32_t i = 0; i < p->opt->staged_slots; i++) {
+		rdma_write(&p->batch, p->staging, staged(p, i), p->opt->slot_size,
 			   p->pool.addr + (uint64_t)i * p->opt->slot_size, p->pool.rkey, i);
+		if (p->batch.nr == MAX_SLOTS || i + 1 == p->opt->staged_slots)
+			rdma_post(p->qp, &p->batch);
+	}
 	for (uint32_t left = p->opt->staged_slots; left; left -= (uint32_t)nr) {
 		nr = ibv_poll_cq(p->cq, 1, &wc);
 		if (nr < 0 || (nr && wc.status != IBV_WC_SUCCESS))
@@ -311,7 +323,10 @@ static void measure(struct prefill *p)
 void prefill_main(const struct options *opt, struct board *board, uint32_t rank, int decode_fd)
 {
 	/* Half-way built up, and not at once: each kind comes early, at a place of its own. */
-	struct prefill p = {
+	static struct prefill p;
+	struct msg bye = { .type = MSG_BYE };
+
+	p = (struct prefill){
 		.opt = opt,
 		.log = &board->ranks[rank],
 		.decode_fd = decode_fd,
@@ -319,18 +334,17 @@ void prefill_main(const struct options *opt, struct board *board, uint32_t rank,
 		.failed = opt->failed ? 60 + (uint32_t)(opt->seed + rank) % 25 : 0,
 		.twice = opt->twice ? 70 + (uint32_t)(opt->seed + rank) % 25 : 0,
 	};
-	struct msg bye = { .type = MSG_BYE };
-
-	p.owners = calloc(opt->requests, MAX_SLOTS * sizeof(p.owners[0]));
+	p.owners = calloc(board->nr_slots, sizeof(p.owners[0]));
 	if (!p.owners)
 		die("no memory");
 	connect_to_decode(&p);
 	measure(&p);
 
 	while (!p.bye || p.jobs) {
-		messages(&p);
-		post_ahead(&p);
-		completions(&p);
+		do {
+			messages(&p);
+			completions(&p);
+		} while (post_ahead(&p));
 		if (!p.bye || p.jobs)
 			wait_for_something(&p);
 	}

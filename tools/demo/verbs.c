@@ -155,26 +155,43 @@ void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *s
 	       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-/* Every write asks for its completion: without it there is no proof. */
-void rdma_write(struct ibv_qp *qp, struct ibv_mr *from, const void *local, uint32_t len,
+/*
+ * Adds a write to those that rdma_post() will post at once. Each asks for its
+ * completion: without it there is no proof.
+ */
+void rdma_write(struct rdma_batch *batch, struct ibv_mr *from, const void *local, uint32_t len,
 		uint64_t remote, uint32_t rkey, uint64_t id)
 {
-	struct ibv_sge sge = {
+	struct ibv_sge *sge = batch->sges + batch->nr;
+	struct ibv_send_wr *wr = batch->wrs + batch->nr;
+
+	if (batch->nr)
+		wr[-1].next = wr;
+	batch->nr++;
+	*sge = (struct ibv_sge){
 		.addr = (uintptr_t)local,
 		.length = len,
 		.lkey = from->lkey,
 	};
-	struct ibv_send_wr wr = {
+	*wr = (struct ibv_send_wr){
 		.wr_id = id,
-		.sg_list = &sge,
+		.sg_list = sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { .remote_addr = remote, .rkey = rkey },
 	};
-	struct ibv_send_wr *bad;
-	int error = ibv_post_send(qp, &wr, &bad);
+}
 
+void rdma_post(struct ibv_qp *qp, struct rdma_batch *batch)
+{
+	struct ibv_send_wr *bad;
+	int error;
+
+	if (!batch->nr)
+		return;
+	error = ibv_post_send(qp, batch->wrs, &bad);
 	if (error)
-		die("cannot post a write: %s", strerror(error));
+		die("cannot post writes: %s", strerror(error));
+	batch->nr = 0;
 }

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# The demo: `make demo` builds it, boots a kernel, and runs it there.
+
+DEMO_KERNEL ?= 6.1
+DEMO_FLAGS  ?=
+
+DEMO_SRC := main.c decode.c prefill.c fence.c pool.c text.c trace.c verbs.c wire.c report.c story.c
+DEMO_OBJ := $(DEMO_SRC:%.c=$(B)/demo/%.o)
+
+.PHONY: demo demo-build demo-packages
+# The linker and the header of libibverbs can't be had from make's own rules.
+demo-packages:
+	@tests/vm/need gcc libc6-dev libibverbs-dev ibverbs-providers
+
+$(DEMO_OBJ): $(B)/demo/%.o: tools/demo/%.c | demo-packages
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# With the static library, so that it runs wherever it is copied.
+$(B)/demo/lkvfence-demo: $(DEMO_OBJ) $(B)/lib/liblkvfence.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(DEMO_OBJ) $(B)/lib/liblkvfence.a -libverbs
+
+demo-build: $(B)/demo/lkvfence-demo
+
+demo: demo-build
+	tests/vm/run --kernel $(DEMO_KERNEL) --timeout 900 -- \
+		$(B)/demo/lkvfence-demo --json $(B)/demo/result.json $(DEMO_FLAGS)
+
+-include $(DEMO_OBJ:.o=.d)
