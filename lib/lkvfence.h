@@ -23,6 +23,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+/* Calls and structs share names, as stat(2) does; g++ -Wshadow minds that. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
 #define LKVFENCE_VERSION	"0.1.0"
@@ -47,7 +50,11 @@ int lkvfence_open(struct lkvfence **f, struct lkvfence_open *open);
  * @f: the handle; on success the descriptor belongs to it
  * @fd: the descriptor
  *
- * Return: 0; -EBADF, -ENOTTY it is not a region's handle; -EPROTO.
+ * It is made close-on-exec and O_NONBLOCK; the latter is seen by whoever else
+ * holds a descriptor of the same open file.
+ *
+ * Return: 0; -EBADF, -ENOTTY it is not a region's handle; -EPROTO as in
+ * lkvfence_open(). On failure the descriptor stays the caller's.
  */
 int lkvfence_from_fd(struct lkvfence **f, int fd);
 
@@ -62,7 +69,15 @@ int lkvfence_fd(const struct lkvfence *f);
  */
 void lkvfence_close(struct lkvfence *f);
 
-/** lkvfence_info() - the module's versions and limits; needs no region */
+/**
+ * lkvfence_info() - the module's versions and limits; needs no region
+ *
+ * Doesn't judge: it succeeds where the versions don't fit, so that they can be
+ * shown.
+ *
+ * Return: 0; -ENXIO, -EACCES as lkvfence_open(); -EPROTO something else than
+ * the module answered.
+ */
 int lkvfence_info(struct lkvfence_info *info);
 
 /** lkvfence_stat() - a region's geometry, gauges and counters, of one instant */
@@ -146,7 +161,9 @@ int lkvfence_adopt(struct lkvfence *f, uint64_t generation);
 /**
  * lkvfence_events() - read events
  * @events: room for @nr of them
- * @timeout_ms: how long to wait for the first one; 0: don't; -1: for ever
+ * @timeout_ms: how long to wait for the first one; 0: don't; negative: for ever
+ *
+ * Another reader that takes the event first doesn't prolong the wait.
  *
  * Return: how many were read; 0 when the time passed; -EINTR; or -errno.
  */
@@ -177,6 +194,7 @@ const char *lkvfence_event_name(uint32_t type);
 const char *lkvfence_lease_state_name(uint32_t state);
 
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 
