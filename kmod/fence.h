@@ -21,6 +21,7 @@
 #ifndef LKVFENCE_FENCE_H
 #define LKVFENCE_FENCE_H
 
+#include <linux/bits.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/timerqueue.h>
@@ -42,9 +43,9 @@ struct fence_lease {
 };
 
 /* What there is to tell of a transfer; bits. */
-#define FENCE_NEWS_ENDED	(1U << 0)	/* ended, and its slots are held */
-#define FENCE_NEWS_QUARANTINED	(1U << 1)	/* past its deadline, slots stay out */
-#define FENCE_NEWS_RELEASED	(1U << 2)	/* slots are back; the fence forgot it */
+#define FENCE_NEWS_ENDED	BIT(0)	/* ended, and its slots are held */
+#define FENCE_NEWS_QUARANTINED	BIT(1)	/* past its deadline, slots stay out */
+#define FENCE_NEWS_RELEASED	BIT(2)	/* slots are back; the fence forgot it */
 
 /**
  * struct fence_transfer - one use of a set of slots

@@ -166,6 +166,7 @@ static int __init lkvfence_init(void)
 	}
 	loaded = true;
 	generation_init();
+	sysfs_prepare();
 
 	lkvfence_wq = alloc_workqueue("lkvfence", WQ_UNBOUND, 0);
 	if (!lkvfence_wq)
@@ -181,6 +182,7 @@ static int __init lkvfence_init(void)
 		err = -ENOMEM;
 		goto deregister;
 	}
+	/* Pairs with region_publish(): who sees it sees it whole. */
 	smp_store_release(&regions_kobj, kobj);
 	return 0;
 

@@ -285,9 +285,11 @@ static int region_join(struct region *r, struct lkvfence_open *arg)
 /* Put a new region into the table, with the reference of its first handle. */
 static int region_publish(struct region *r, const char *name)
 {
-	struct kobject *parent = smp_load_acquire(&regions_kobj);
+	struct kobject *parent;
 	int err;
 
+	/* Pairs with lkvfence_init(). */
+	parent = smp_load_acquire(&regions_kobj);
 	/* Module init isn't through yet. */
 	if (!parent)
 		return -EAGAIN;

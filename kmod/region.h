@@ -60,7 +60,7 @@ struct region {
 	u64 slot_size;
 	u64 base;
 
-	struct mutex lock;
+	struct mutex lock;	/* see above */
 	struct fence fence;
 	struct hrtimer timer;
 	u64 armed;
@@ -82,7 +82,7 @@ struct handle {
 	struct list_head unread;
 	u32 nr_unread;
 	wait_queue_head_t wait;
-	struct mutex read_lock;
+	struct mutex read_lock;	/* see above */
 };
 
 /**
@@ -201,6 +201,8 @@ void clock_update(struct region *r);
 void clock_stop(struct region *r);
 
 /* sysfs.c */
+/* Fills in the groups, before the device appears. */
+void sysfs_prepare(void);
 extern const struct attribute_group *region_groups[];
 extern const struct attribute_group *module_groups[];
 /* /sys/class/misc/lkvfence/regions; NULL until the end of module init */

@@ -12,83 +12,81 @@
 #include "main.h"
 #include "region.h"
 
-/* File name, and member of struct lkvfence_stat. */
-#define SHARED_VALUES(V)						\
-	V(slots, slots)							\
-	V(slots_taken, slots_taken)					\
-	V(slots_held, slots_held)					\
-	V(slots_quarantined, slots_quarantined)				\
-	V(transfers_alive, transfers_alive)				\
-	V(transfers_held, transfers_held)				\
-	V(transfers_quarantined, transfers_quarantined)			\
-	V(oldest_hold_ns, oldest_hold_ns)				\
-	V(begun, begun)							\
-	V(released_completed, released[LKVFENCE_OUTCOME_COMPLETED])	\
-	V(released_drained, released[LKVFENCE_OUTCOME_DRAINED])		\
-	V(released_revoked, released[LKVFENCE_OUTCOME_REVOKED])		\
-	V(released_timeout, released[LKVFENCE_OUTCOME_TIMEOUT])		\
-	V(released_gone, released[LKVFENCE_OUTCOME_GONE])		\
-	V(returns_drained, returns_drained)				\
-	V(returns_failed, returns_failed)				\
-	V(returns_early, returns_early)					\
-	V(returns_stale, returns_stale)					\
-	V(returns_unknown, returns_unknown)				\
-	V(returns_duplicate, returns_duplicate)				\
-	V(refused_busy, refused_busy)					\
-	V(refused_exists, refused_exists)				\
-	V(refused_limit, refused_limit)					\
-	V(forced, forced)						\
-	V(handles, handles)
-
-#define REGION_VALUES(V)						\
-	SHARED_VALUES(V)						\
-	V(slot_size, slot_size)						\
-	V(base, base)
-
-/* A region's */
-#define REGION_SHOW(_name, _member)					\
-static ssize_t region_##_name##_show(struct kobject *kobj,		\
-				     struct kobj_attribute *attr,	\
-				     char *buf)				\
-{									\
-	struct lkvfence_stat stat;					\
-									\
-	region_stat(container_of(kobj, struct region, kobj), &stat);	\
-	return sysfs_emit(buf, "%llu\n", (u64)stat._member);		\
-}									\
-static struct kobj_attribute region_attr_##_name =			\
-	__ATTR(_name, 0444, region_##_name##_show, NULL);
-
-REGION_VALUES(REGION_SHOW)
-
-#define REGION_ATTR(_name, _member)	&region_attr_##_name.attr,
-
-static struct attribute *region_attrs[] = {
-	REGION_VALUES(REGION_ATTR)
-	NULL
-};
-static const struct attribute_group region_group = {
-	.attrs = region_attrs,
+/**
+ * struct value - a member of struct lkvfence_stat, and its two files
+ * @region: the file in a region's directory
+ * @module: the file in the module's
+ * @offset: of the member, a u64
+ */
+struct value {
+	struct kobj_attribute region;
+	struct device_attribute module;
+	size_t offset;
 };
 
-const struct attribute_group *region_groups[] = {
-	&region_group,
-	NULL
+static u64 value_in(const struct lkvfence_stat *stat, const struct value *v)
+{
+	return *(const u64 *)((const char *)stat + v->offset);
+}
+
+static ssize_t region_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	struct value *v = container_of(attr, struct value, region);
+	struct lkvfence_stat stat;
+
+	region_stat(container_of(kobj, struct region, kobj), &stat);
+	return sysfs_emit(buf, "%llu\n", value_in(&stat, v));
+}
+
+static ssize_t module_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	struct value *v = container_of(attr, struct value, module);
+	struct lkvfence_stat stat;
+
+	regions_stat(&stat);
+	return sysfs_emit(buf, "%llu\n", value_in(&stat, v));
+}
+
+#define VALUE(_name, _member) {						\
+	.region = __ATTR(_name, 0444, region_show, NULL),		\
+	.module = __ATTR(_name, 0444, module_show, NULL),		\
+	.offset = offsetof(struct lkvfence_stat, _member),		\
+}
+
+static struct value values[] = {
+	/* These two mean nothing for all regions together. */
+	VALUE(slot_size, slot_size),
+	VALUE(base, base),
+#define REGION_ONLY	2
+
+	VALUE(slots, slots),
+	VALUE(slots_taken, slots_taken),
+	VALUE(slots_held, slots_held),
+	VALUE(slots_quarantined, slots_quarantined),
+	VALUE(transfers_alive, transfers_alive),
+	VALUE(transfers_held, transfers_held),
+	VALUE(transfers_quarantined, transfers_quarantined),
+	VALUE(oldest_hold_ns, oldest_hold_ns),
+	VALUE(begun, begun),
+	VALUE(released_completed, released[LKVFENCE_OUTCOME_COMPLETED]),
+	VALUE(released_drained, released[LKVFENCE_OUTCOME_DRAINED]),
+	VALUE(released_revoked, released[LKVFENCE_OUTCOME_REVOKED]),
+	VALUE(released_timeout, released[LKVFENCE_OUTCOME_TIMEOUT]),
+	VALUE(released_gone, released[LKVFENCE_OUTCOME_GONE]),
+	VALUE(returns_drained, returns_drained),
+	VALUE(returns_failed, returns_failed),
+	VALUE(returns_early, returns_early),
+	VALUE(returns_stale, returns_stale),
+	VALUE(returns_unknown, returns_unknown),
+	VALUE(returns_duplicate, returns_duplicate),
+	VALUE(refused_busy, refused_busy),
+	VALUE(refused_exists, refused_exists),
+	VALUE(refused_limit, refused_limit),
+	VALUE(forced, forced),
+	VALUE(handles, handles),
 };
-
-/* The module's */
-#define MODULE_SHOW(_name, _member)					\
-static ssize_t _name##_show(struct device *dev,				\
-			    struct device_attribute *attr, char *buf)	\
-{									\
-	struct lkvfence_stat stat;					\
-									\
-	regions_stat(&stat);						\
-	return sysfs_emit(buf, "%llu\n", (u64)stat._member);		\
-}									\
-static DEVICE_ATTR_RO(_name);
-
-SHARED_VALUES(MODULE_SHOW)
 
 static ssize_t abi_show(struct device *dev, struct device_attribute *attr,
 			char *buf)
@@ -113,13 +111,20 @@ static ssize_t nr_regions_show(struct device *dev,
 }
 static DEVICE_ATTR_RO(nr_regions);
 
-#define MODULE_ATTR(_name, _member)	&dev_attr_##_name.attr,
+static struct attribute *region_attrs[ARRAY_SIZE(values) + 1];
 
-static struct attribute *module_attrs[] = {
+static struct attribute *module_attrs[ARRAY_SIZE(values) - REGION_ONLY + 4] = {
 	&dev_attr_abi.attr,
 	&dev_attr_version.attr,
 	&dev_attr_nr_regions.attr,
-	SHARED_VALUES(MODULE_ATTR)
+};
+
+static const struct attribute_group region_group = {
+	.attrs = region_attrs,
+};
+
+const struct attribute_group *region_groups[] = {
+	&region_group,
 	NULL
 };
 
@@ -127,34 +132,40 @@ static const struct attribute_group module_group = {
 	.attrs = module_attrs,
 };
 
-/* objects/: for tests: created and destroyed agree when nothing is in use */
-#define OBJECT_SHOW(_name, _count, _kind)				\
-static ssize_t _name##_show(struct device *dev,				\
-			    struct device_attribute *attr, char *buf)	\
-{									\
-	return sysfs_emit(buf, "%lld\n",				\
-			  atomic64_read(&objects_##_count[OBJECT_##_kind])); \
-}									\
-static DEVICE_ATTR_RO(_name);
-
-#define OBJECT_FILES(F)							\
-	F(regions_created, created, REGION)				\
-	F(regions_destroyed, destroyed, REGION)				\
-	F(handles_created, created, HANDLE)				\
-	F(handles_destroyed, destroyed, HANDLE)				\
-	F(transfers_created, created, TRANSFER)				\
-	F(transfers_destroyed, destroyed, TRANSFER)			\
-	F(leases_created, created, LEASE)				\
-	F(leases_destroyed, destroyed, LEASE)
-
-OBJECT_FILES(OBJECT_SHOW)
-
-#define OBJECT_ATTR(_name, _count, _kind)	&dev_attr_##_name.attr,
-
-static struct attribute *object_attrs[] = {
-	OBJECT_FILES(OBJECT_ATTR)
-	NULL
+/*
+ * objects/: for tests, and bug reports: created and destroyed agree when
+ * nothing is in use.
+ */
+struct object_value {
+	struct device_attribute attr;
+	const atomic64_t *count;
 };
+
+static ssize_t object_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	struct object_value *v = container_of(attr, struct object_value, attr);
+
+	return sysfs_emit(buf, "%lld\n", atomic64_read(v->count));
+}
+
+#define OBJECT(_name, _array, _kind) {					\
+	.attr = __ATTR(_name, 0444, object_show, NULL),			\
+	.count = &(_array)[_kind],					\
+}
+
+static struct object_value objects[] = {
+	OBJECT(regions_created, objects_created, OBJECT_REGION),
+	OBJECT(regions_destroyed, objects_destroyed, OBJECT_REGION),
+	OBJECT(handles_created, objects_created, OBJECT_HANDLE),
+	OBJECT(handles_destroyed, objects_destroyed, OBJECT_HANDLE),
+	OBJECT(transfers_created, objects_created, OBJECT_TRANSFER),
+	OBJECT(transfers_destroyed, objects_destroyed, OBJECT_TRANSFER),
+	OBJECT(leases_created, objects_created, OBJECT_LEASE),
+	OBJECT(leases_destroyed, objects_destroyed, OBJECT_LEASE),
+};
+
+static struct attribute *object_attrs[ARRAY_SIZE(objects) + 1];
 
 static const struct attribute_group object_group = {
 	.name	= "objects",
@@ -166,3 +177,16 @@ const struct attribute_group *module_groups[] = {
 	&object_group,
 	NULL
 };
+
+void sysfs_prepare(void)
+{
+	u32 i, nr = 3;
+
+	BUILD_BUG_ON(2 * NR_OBJECTS != ARRAY_SIZE(objects));
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		region_attrs[i] = &values[i].region.attr;
+	for (i = REGION_ONLY; i < ARRAY_SIZE(values); i++)
+		module_attrs[nr++] = &values[i].module.attr;
+	for (i = 0; i < ARRAY_SIZE(objects); i++)
+		object_attrs[i] = &objects[i].attr.attr;
+}

@@ -672,7 +672,7 @@ struct command {
 
 /* By number, less that of STAT. */
 static const struct command commands[] = {
-	COMMAND(lkvfence_stat, pad, do_stat),
+	COMMAND(lkvfence_stat, handles, do_stat),
 	COMMAND(lkvfence_begin, state, do_begin),
 	COMMAND(lkvfence_begin, state, do_hold),
 	COMMAND(lkvfence_take, pad, do_take),

@@ -188,7 +188,9 @@ enum lkvfence_reason {
  *	administrator releases them
  *
  * A transfer's policy only ever gets stricter (L4): the strictest of what
- * BEGIN and the ABORTs asked for is in force.
+ * BEGIN and the ABORTs asked for is in force. Revocation will be a bit beside
+ * these, for it needs one of them to fall back on; bits 8 and up are kept for
+ * that.
  */
 enum lkvfence_policy {
 	LKVFENCE_POLICY_DEFAULT		= 0,
@@ -214,6 +216,7 @@ enum lkvfence_outcome {
 	LKVFENCE_OUTCOME_TIMEOUT	= 4,
 	LKVFENCE_OUTCOME_GONE		= 5,
 };
+
 #define LKVFENCE_NR_OUTCOMES		6
 
 /**
@@ -265,6 +268,7 @@ enum lkvfence_evidence {
 	LKVFENCE_EVIDENCE_MR_DEREGISTERED	= 9,
 	LKVFENCE_EVIDENCE_BACKING_GONE		= 10,
 };
+
 #define LKVFENCE_NR_EVIDENCE		11
 
 /**
@@ -381,7 +385,6 @@ struct lkvfence_open {
  * @forced: out: transfers released by an administrator; these are also
  *	released as TIMEOUT
  * @handles: out: open handles of the region
- * @pad: out: 0
  *
  * All values are of one instant.
  */
@@ -411,8 +414,7 @@ struct lkvfence_stat {
 	__u64 refused_exists;
 	__u64 refused_limit;
 	__u64 forced;
-	__u32 handles;
-	__u32 pad;
+	__u64 handles;
 };
 
 /**
@@ -634,7 +636,7 @@ enum lkvfence_query_by {
 	LKVFENCE_QUERY_NEXT		= 3,
 };
 
-#define LKVFENCE_TRANSFER_QUARANTINED	(1U << 0)	/* past its deadline, slots stay out */
+#define LKVFENCE_TRANSFER_QUARANTINED	(1U << 0)	/* past its deadline */
 #define LKVFENCE_TRANSFER_ORPHANED	(1U << 1)	/* no handle owns it: may be adopted */
 #define LKVFENCE_TRANSFER_MINE		(1U << 2)	/* this handle owns it */
 
@@ -716,7 +718,7 @@ enum lkvfence_event_type {
 	LKVFENCE_EVENT_RELEASED		= 3,
 };
 
-#define LKVFENCE_EVENT_TAINTED		(1U << 0)	/* without proof: never read or cache (L7) */
+#define LKVFENCE_EVENT_TAINTED		(1U << 0)	/* no proof: don't read or cache (L7) */
 #define LKVFENCE_EVENT_FORCED		(1U << 1)	/* by an administrator */
 
 /**
