@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#
+# install.sh BUILD - what `make install` leaves in DESTDIR: that it is usable from there, and that `make uninstall`
+# takes away all of it. The module's part needs a kernel's headers, and is skipped with its reason without.
+set -uo pipefail
+
+build=${1:?usage: install.sh BUILD}
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+n=0 failed=0
+
+check() {
+	local what=$1
+	shift
+	n=$((n + 1))
+	if "$@" >"$root.log" 2>&1; then
+		echo "ok $n - install: $what"
+	else
+		echo "not ok $n - install: $what"
+		sed 's/^/# /' "$root.log"
+		failed=1
+	fi
+	rm -f "$root.log"
+}
+
+skip() {
+	n=$((n + 1))
+	echo "ok $n - install: $1 # SKIP $2"
+}
+
+dest=$root/dest
+kdir=
+for dir in /lib/modules/*/build /usr/src/linux-headers-*-amd64; do
+	[[ -e $dir/include/generated/utsrelease.h ]] && kdir=$dir
+done
+
+args=(--no-print-directory "B=$build" "DESTDIR=$dest" prefix=/opt/lkvfence "KDIR=${kdir:-/nonexistent}")
+pc=$dest/opt/lkvfence/lib/pkgconfig
+
+is_there() {
+	local path
+	for path; do
+		[[ -e $dest/$path ]] || { echo "$path is missing"; return 1; }
+	done
+}
+
+compiles() {
+	local flags
+	flags=$(PKG_CONFIG_SYSROOT_DIR=$dest PKG_CONFIG_LIBDIR=$pc pkg-config --cflags --libs liblkvfence) || return 1
+	cat >"$root/user.c" <<-'END'
+		#include <stdio.h>
+		#include <lkvfence.h>
+		int main(void) { return puts(lkvfence_version()) < 0; }
+	END
+	# shellcheck disable=SC2086
+	cc -o "$root/user" "$root/user.c" $flags &&
+		[[ $(LD_LIBRARY_PATH=$dest/opt/lkvfence/lib "$root/user") == "$(cat "$root/version")" ]]
+}
+
+is_empty() {
+	local left
+	left=$(find "$dest" ! -type d ! -name 'modules.*')
+	[[ -z $left ]] || { echo "left behind: $left"; return 1; }
+}
+
+tests/vm/need pkg-config || exit 1
+"$build/tools/lkvfence" --version 2>/dev/null | sed -n 's/^lkvfence //p' >"$root/version"
+
+check "make install" make "${args[@]}" install-lib install-tools
+check "the library, its header and the ABI's" is_there \
+	opt/lkvfence/lib/liblkvfence.{so,a} opt/lkvfence/include/{lkvfence.h,linux/lkvfence.h}
+check "the command and the man pages" is_there opt/lkvfence/bin/lkvfence \
+	opt/lkvfence/share/man/man{3/lkvfence_begin.3,7/lkvfence.7,8/lkvfence.8}
+check "a program compiles with pkg-config, and runs" compiles
+if [[ $kdir ]]; then
+	check "make install-module, with depmod" make "${args[@]}" install-module
+	check "modprobe would find the module" grep -rqs lkvfence "$dest/lib/modules" --include=modules.dep
+	check "make install, all of it" make "${args[@]}" install
+	check "make uninstall" make "${args[@]}" uninstall
+else
+	skip "make install-module, with depmod" "no kernel's headers here"
+	check "make uninstall" make "${args[@]}" uninstall
+fi
+check "nothing is left after make uninstall" is_empty
+
+echo "1..$n"
+exit $failed
