@@ -36,28 +36,31 @@ static uint max_slots = 1U << 24;
 static uint max_regions = 1024;
 static uint max_transfers = 1U << 20;
 
-/* Writes through sysfs are serialised by the core; those at load come first. */
+/* At load they come one by one, and module init looks at all of them. */
 static bool loaded;
 
-static bool timeouts_ordered(void)
+static bool timeouts_ordered(uint least, uint standard, uint most)
 {
-	return timeout_min_ms && timeout_min_ms <= timeout_default_ms &&
-	       timeout_default_ms <= timeout_max_ms;
+	return least && least <= standard && standard <= most;
 }
 
+/* The core lets one write at a time in. A bad value is never visible. */
 static int set_timeout(const char *val, const struct kernel_param *kp)
 {
 	uint *param = kp->arg;
-	uint old = *param;
+	uint new;
 	int err;
 
-	err = param_set_uint(val, kp);
-	/* At load they come one by one; module init looks at all of them. */
-	if (!err && loaded && !timeouts_ordered()) {
-		WRITE_ONCE(*param, old);
-		err = -EINVAL;
-	}
-	return err;
+	err = kstrtouint(val, 0, &new);
+	if (err)
+		return err;
+	if (loaded &&
+	    !timeouts_ordered(param == &timeout_min_ms ? new : timeout_min_ms,
+			      param == &timeout_default_ms ? new : timeout_default_ms,
+			      param == &timeout_max_ms ? new : timeout_max_ms))
+		return -EINVAL;
+	WRITE_ONCE(*param, new);
+	return 0;
 }
 
 static const struct kernel_param_ops timeout_ops = {
@@ -160,7 +163,7 @@ static int __init lkvfence_init(void)
 	struct kobject *kobj;
 	int err;
 
-	if (!timeouts_ordered()) {
+	if (!timeouts_ordered(timeout_min_ms, timeout_default_ms, timeout_max_ms)) {
 		pr_err("timeouts must be 0 < timeout_min_ms <= timeout_default_ms <= timeout_max_ms\n");
 		return -EINVAL;
 	}
