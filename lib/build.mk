@@ -30,7 +30,8 @@ $(B)/lib/liblkvfence.a: $(LIB_OBJ)
 
 $(B)/lib/$(LIB_REAL): $(LIB_OBJ) lib/liblkvfence.map
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(LIB_NAME) \
-		-Wl,--version-script=lib/liblkvfence.map -Wl,-z,defs -o $@ $(LIB_OBJ)
+		-Wl,--version-script=lib/liblkvfence.map -Wl,-z,defs \
+		-Wl,-Bsymbolic-functions -o $@ $(LIB_OBJ)
 
 $(B)/lib/$(LIB_NAME): $(B)/lib/$(LIB_REAL)
 	ln -sf $(LIB_REAL) $@

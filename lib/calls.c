@@ -327,8 +327,7 @@ static int fail_abort(const struct lkvfence *f, int err,
 	return lkvfence__fail_generation(f, err, "abort", abort->generation);
 }
 
-/* One call of another's would go through the symbol table, and may be replaced */
-static int abort_transfer(struct lkvfence *f, struct lkvfence_abort *abort)
+int lkvfence_abort(struct lkvfence *f, struct lkvfence_abort *abort)
 {
 	int err;
 
@@ -337,16 +336,11 @@ static int abort_transfer(struct lkvfence *f, struct lkvfence_abort *abort)
 	return err ? fail_abort(f, err, abort) : 0;
 }
 
-int lkvfence_abort(struct lkvfence *f, struct lkvfence_abort *abort)
-{
-	return abort_transfer(f, abort);
-}
-
 int lkvfence_abort_generation(struct lkvfence *f, uint64_t generation)
 {
 	struct lkvfence_abort abort = { .generation = generation };
 
-	return abort_transfer(f, &abort);
+	return lkvfence_abort(f, &abort);
 }
 
 int lkvfence_abort_tag(struct lkvfence *f, uint64_t tag)
@@ -356,7 +350,7 @@ int lkvfence_abort_tag(struct lkvfence *f, uint64_t tag)
 		.tag = tag,
 	};
 
-	return abort_transfer(f, &abort);
+	return lkvfence_abort(f, &abort);
 }
 
 int lkvfence_release(struct lkvfence *f, uint64_t generation)

@@ -97,7 +97,8 @@ static int fail_not_ours(const char *path)
 {
 	return lkvfence__fail(NULL, -EPROTO,
 		"%.128s is not the node of the lkvfence module: it does not answer its commands%s",
-		path, getenv("LKVFENCE_DEVICE") ? "; see LKVFENCE_DEVICE in the environment" : "");
+		path, strcmp(path, LKVFENCE_DEVICE) ?
+		      "; see LKVFENCE_DEVICE in the environment" : "");
 }
 
 static int get_info(int fd, struct lkvfence_info *info)
@@ -127,7 +128,6 @@ static int open_device(const char *path, struct lkvfence_info *info)
 			return fail_no_driver(path);
 		case -EACCES:
 		case -EPERM:
-		case -EROFS:
 			return fail_no_access(path, err);
 		case -EISDIR:
 			return fail_not_ours(path);
@@ -186,15 +186,16 @@ int lkvfence_info(struct lkvfence_info *info)
 	return fd < 0 ? fd : 0;
 }
 
+#define NAME_CHARS \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
 /* The rules of the ABI's header; only asked after the module said EINVAL */
 static bool name_is_valid(const char *name)
 {
 	size_t len = strnlen(name, LKVFENCE_NAME_MAX + 1);
 
 	return len && len <= LKVFENCE_NAME_MAX && name[0] != '.' &&
-	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "abcdefghijklmnopqrstuvwxyz"
-			    "0123456789._-") == len;
+	       strspn(name, NAME_CHARS) == len;
 }
 
 static int fail_open_invalid(const struct lkvfence_open *req, const char *name)

@@ -16,7 +16,7 @@ LIBT_CFLAGS = $(CPPFLAGS) $(CFLAGS) -U_FORTIFY_SOURCE -MMD -MP \
 check-lib: lib $(LIBT_PROGS)
 	@rc=0; for t in $(LIBT_PROGS); do \
 		CMOCKA_MESSAGE_OUTPUT=TAP $$t || rc=1; done; \
-	MAKE='$(MAKE)' CC='$(CC)' B='$(B)' SONAME=$(LIB_NAME) \
+	CC='$(CC)' B='$(B)' SONAME=$(LIB_NAME) \
 		PROGS='$(LIBT_PROGS)' $(LIBT)/checks || rc=1; \
 	exit $$rc
 

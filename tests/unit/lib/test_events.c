@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -241,6 +242,34 @@ static void odd_counts(void **state)
 	lkvfence_close(f);
 }
 
+/* Parent and child share the handle, and one event goes to one of them */
+static void fork_shares_the_handle(void **state)
+{
+	struct lkvfence *f = fake_handle();
+	struct lkvfence_event e;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	put_event(1);
+	put_event(2);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		int n = lkvfence_events(f, &e, 1, 5000);
+
+		lkvfence_close(f);
+		_exit(n == 1 && e.generation == 1 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	/* the child's close was not the handle's end */
+	assert_int_equal(lkvfence_events(f, &e, 1, 0), 1);
+	assert_int_equal(e.generation, 2);
+	assert_int_equal(lkvfence_events(f, &e, 1, 0), 0);
+	lkvfence_close(f);
+}
+
 #define THREADS		4
 #define EVENTS		2000
 
@@ -301,6 +330,7 @@ int main(void)
 		FAKE_TEST(closed_behind_its_back),
 		FAKE_TEST(odd_counts),
 		FAKE_TEST(several_readers),
+		FAKE_TEST(fork_shares_the_handle),
 	};
 
 	return cmocka_run_group_tests_name("lib-events", tests, NULL, NULL);

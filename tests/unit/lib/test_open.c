@@ -170,6 +170,32 @@ static void node_forbidden_whatever_its_mode(void **state)
 	assert_errmsg("a directory above it");
 }
 
+/* What to do stands at the end: a long path must not push it out */
+static void messages_end_in_advice(void **state)
+{
+	char path[201];
+
+	(void)state;
+	memset(path, 'p', sizeof(path) - 1);
+	path[0] = '/';
+	path[sizeof(path) - 1] = '\0';
+	setenv("LKVFENCE_DEVICE", path, 1);
+
+	fake.open_errno = EPERM;
+	assert_int_equal(try_open(), -EACCES);
+	assert_errmsg("--device=/ppp");
+	fake.open_errno = EACCES;
+	assert_int_equal(try_open(), -EACCES);
+	assert_errmsg("change the node's group");
+	fake.open_errno = ENOENT;
+	fake.container = true;
+	assert_int_equal(try_open(), -ENXIO);
+	assert_errmsg("--device=/ppp");
+	fake.module_in_sys = true;
+	assert_int_equal(try_open(), -ENXIO);
+	assert_errmsg("udev did not make the node");
+}
+
 static void not_our_node(void **state)
 {
 	(void)state;
@@ -401,6 +427,7 @@ int main(void)
 		FAKE_TEST(node_there_but_no_module),
 		FAKE_TEST(no_permission_on_node),
 		FAKE_TEST(node_forbidden_whatever_its_mode),
+		FAKE_TEST(messages_end_in_advice),
 		FAKE_TEST(not_our_node),
 		FAKE_TEST(module_too_old),
 		FAKE_TEST(library_too_old),
