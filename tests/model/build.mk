@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# Every order of events, in user space. `make check` runs the short one.
+#
+#   make check-orders-short    some seconds
+#   make check-orders          a minute or two, and long random walks
+#   make check-orders-teeth    the driver catches damages done to fence.c
+#
+# A failure prints the events that led to it; the last line is the verdict.
+
+MODEL   := $(B)/model
+MODEL_O := $(patsubst tests/model/%.c,$(MODEL)/%.o,$(wildcard tests/model/*.c))
+# What finds reads of freed memory and undefined arithmetic ends the run.
+MODEL_CC = $(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
+	   -D_GNU_SOURCE -Itests/shim -Iuapi -Ikmod
+ORDERS_SEEDS ?= 1 2 3 4 5 6 7 8
+
+$(MODEL)/%.o: tests/model/%.c tests/model/world.h tests/model/oracle.h kmod/fence.h \
+	      uapi/linux/lkvfence.h $(wildcard tests/shim/linux/*.h)
+	@mkdir -p $(@D)
+	$(MODEL_CC) -c $< -o $@
+
+$(MODEL)/orders: $(MODEL_O) kmod/fence.c
+	$(MODEL_CC) $^ -o $@
+
+.PHONY: check-orders check-orders-short check-orders-teeth
+check-orders-short: $(MODEL)/orders
+	$< --depth 4 --merge 6 --seed 1 --steps 100000
+
+check-orders: $(MODEL)/orders
+	$< --depth 5 --merge 8
+	$< --transfers 3 --merge 6
+	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 || exit 1; done
+
+check-orders-teeth: $(MODEL_O)
+	tests/model/teeth $(MODEL) $(MODEL_CC)

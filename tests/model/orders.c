@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Every order of events up to a depth, or a long random one.
+ *
+ *	orders [--depth N] [--merge N] [--transfers N]
+ *	orders --seed S [--steps N]
+ *
+ * --depth N runs each sequence of N events, one by one. --merge N goes deeper:
+ * of worlds that look alike (states.c) it follows one, and counts the orders
+ * that lead on from it once for each way to get there. --depth trusts nothing
+ * but the comparison after each step; --merge trusts also that what looks
+ * alike acts alike.
+ *
+ * Ends with "orders: passed" and status 0, or says what failed after which
+ * events, with status 1.
+ */
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "world.h"
+
+#define MAX_DEPTH	16
+#define TRAIL		40	/* the last events, told on failure */
+
+static struct world world;
+static struct event trail[TRAIL];
+static u64 trail_len;
+static u64 steps;
+
+void fail(const struct world *w, const char *fmt, ...)
+{
+	va_list ap;
+	u64 i = trail_len > TRAIL ? trail_len - TRAIL : 0;
+
+	printf("%s\n", i ? "The last events were:" : "The events were:");
+	for (; i < trail_len; i++) {
+		printf("%6llu: ", i + 1);
+		event_print(&trail[i % TRAIL]);
+	}
+	printf("At %llu: ", w->now);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\norders: FAILED\n");
+	exit(1);
+}
+
+static void step(const struct event *e)
+{
+	trail[trail_len++ % TRAIL] = *e;
+	steps++;
+	world_step(&world, e);
+}
+
+/* A set of numbers, each with a value; 0 is no member. */
+struct table {
+	u64 (*entries)[2];
+	u64 size;
+	u64 used;
+};
+
+static u64 *table_find(struct table *t, u64 key)
+{
+	u64 i = key & (t->size - 1);
+
+	while (t->entries[i][0] && t->entries[i][0] != key)
+		i = (i + 1) & (t->size - 1);
+	return t->entries[i];
+}
+
+static void table_put(struct table *t, u64 key, u64 value)
+{
+	u64 *entry;
+
+	if (2 * t->used >= t->size) {
+		struct table bigger = { .size = t->size ? 2 * t->size : 1 << 16 };
+
+		bigger.entries = calloc(bigger.size, sizeof(*bigger.entries));
+		if (!bigger.entries) {
+			perror("orders");
+			exit(1);
+		}
+		for (u64 i = 0; i < t->size; i++)
+			if (t->entries[i][0])
+				table_put(&bigger, t->entries[i][0],
+					  t->entries[i][1]);
+		free(t->entries);
+		*t = bigger;
+	}
+	entry = table_find(t, key);
+	t->used += !entry[0];
+	entry[0] = key;
+	entry[1] = value;
+}
+
+static void *copies[MAX_DEPTH];
+static struct event *choices[MAX_DEPTH];
+static struct table states, explored;
+
+/* The orders of @left more events from here on. */
+static u64 explore(u32 left, bool merge)
+{
+	struct event *e = choices[left - 1];
+	u64 hash = 0, orders = 0;
+	size_t size = world_size(&world);
+	u64 len = trail_len;
+	u32 nr;
+
+	if (merge) {
+		hash = (state_hash(&world) | 1) + 2 * left;
+		if (explored.size && table_find(&explored, hash)[0])
+			return table_find(&explored, hash)[1];
+	}
+	nr = events_all(&world, e);
+	if (nr > MAX_EVENTS)
+		fail(&world, "%u events, and no room for them", nr);
+	memcpy(copies[left - 1], &world, size);
+	for (u32 i = 0; i < nr; i++) {
+		step(&e[i]);
+		if (merge)
+			table_put(&states, state_hash(&world) | 1, 1);
+		orders += left > 1 ? explore(left - 1, merge) : 1;
+		memcpy(&world, copies[left - 1], size);
+		trail_len = len;
+	}
+	if (merge)
+		table_put(&explored, hash, orders);
+	return orders;
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+static void all_orders(u32 depth, u32 transfers, bool merge)
+{
+	double start = seconds();
+	u64 orders;
+
+	steps = 0;
+	world_init(&world, 4, transfers, 2);
+	for (u32 i = 0; i < depth; i++) {
+		copies[i] = malloc(world_size(&world));
+		choices[i] = calloc(MAX_EVENTS, sizeof(*choices[i]));
+		if (!copies[i] || !choices[i]) {
+			perror("orders");
+			exit(1);
+		}
+	}
+	orders = explore(depth, merge);
+	printf("%s depth %u, up to %u transfers: %llu orders, %llu steps",
+	       merge ? "merged," : "one by one,", depth, transfers, orders,
+	       steps);
+	if (merge)
+		printf(", %llu distinct states", states.used);
+	printf(", %.1f s\n", seconds() - start);
+	for (u32 i = 0; i < depth; i++) {
+		free(copies[i]);
+		free(choices[i]);
+	}
+	free(states.entries);
+	free(explored.entries);
+	memset(&states, 0, sizeof(states));
+	memset(&explored, 0, sizeof(explored));
+}
+
+static void random_walk(u64 seed, u64 nr)
+{
+	u64 state = seed * 0x9e3779b97f4a7c15ULL + 1;
+	const struct fence_counts *c = &world.f.counts;
+	double start = seconds();
+	struct event e;
+
+	world_init(&world, 150, 9, 5);
+	world.poison = true;
+	world.limits.default_ns = 100;
+	world.limits.max_ns = 300;
+	for (u64 i = 0; i < nr; i++) {
+		event_random(&world, &state, &e);
+		step(&e);
+	}
+	printf("seed %llu: %llu steps, %.1f s\n", seed, nr, seconds() - start);
+	printf("  transfers: %llu begun, %llu completed, %llu drained, %llu revoked, %llu timeout (%llu forced)\n",
+	       c->begun, c->released[LKVFENCE_OUTCOME_COMPLETED],
+	       c->released[LKVFENCE_OUTCOME_DRAINED],
+	       c->released[LKVFENCE_OUTCOME_REVOKED],
+	       c->released[LKVFENCE_OUTCOME_TIMEOUT], c->forced);
+	printf("  refused: %llu busy, %llu exists, %llu limit\n",
+	       c->refused_busy, c->refused_exists, c->refused_limit);
+	printf("  returns: %llu drained, %llu failed, %llu early, %llu stale, %llu unknown, %llu duplicate\n",
+	       c->returns_drained, c->returns_failed, c->returns_early,
+	       c->returns_stale, c->returns_unknown, c->returns_duplicate);
+	/* A walk that never got somewhere shows nothing about it. */
+	if (nr >= 100000)
+		must(&world, c->released[LKVFENCE_OUTCOME_COMPLETED] &&
+		     c->released[LKVFENCE_OUTCOME_DRAINED] &&
+		     c->released[LKVFENCE_OUTCOME_REVOKED] &&
+		     c->released[LKVFENCE_OUTCOME_TIMEOUT] && c->forced &&
+		     c->refused_busy && c->refused_exists && c->refused_limit &&
+		     c->returns_failed && c->returns_early && c->returns_stale &&
+		     c->returns_unknown && c->returns_duplicate);
+}
+
+static u64 number(const char *s, u64 most)
+{
+	char *end;
+	u64 v = strtoull(s, &end, 0);
+
+	if (!*s || *end || v > most) {
+		fprintf(stderr, "orders: %s: not a number up to %llu\n", s, most);
+		exit(2);
+	}
+	return v;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "depth", required_argument, NULL, 'd' },
+		{ "merge", required_argument, NULL, 'm' },
+		{ "transfers", required_argument, NULL, 't' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "steps", required_argument, NULL, 'n' },
+		{ NULL, 0, NULL, 0 },
+	};
+	u32 depth = 0, merge = 0, transfers = 2;
+	u64 seed = 0, nr = 100000;
+	bool walk = false;
+	int c;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'd':
+			depth = number(optarg, MAX_DEPTH);
+			break;
+		case 'm':
+			merge = number(optarg, MAX_DEPTH);
+			break;
+		case 't':
+			transfers = number(optarg, 4);
+			break;
+		case 's':
+			seed = number(optarg, U64_MAX);
+			walk = true;
+			break;
+		case 'n':
+			nr = number(optarg, U64_MAX);
+			walk = true;
+			break;
+		default:
+			return 2;
+		}
+	}
+	if (optind < argc || !(depth || merge || walk)) {
+		fprintf(stderr, "usage: orders [--depth N] [--merge N] [--transfers N] [--seed S] [--steps N]\n");
+		return 2;
+	}
+	if (depth)
+		all_orders(depth, transfers, false);
+	if (merge)
+		all_orders(merge, transfers, true);
+	if (walk)
+		random_walk(seed, nr);
+	printf("orders: passed\n");
+	return 0;
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * One step: ask the oracle what is allowed, call the fence, compare the answer
+ * and the news, tell the oracle, compare everything.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sanitizer/asan_interface.h>
+
+#include "world.h"
+
+void world_init(struct world *w, u32 nr_slots, u32 max_transfers, u32 max_leases)
+{
+	memset(w, 0, sizeof(*w));
+	w->now = 1000;
+	w->limits.default_ns = 10;
+	w->limits.max_ns = 25;
+	w->max_transfers = max_transfers;
+	w->max_leases = max_leases;
+	w->nr_cells = max_transfers + 1;	/* one for a refused one */
+	w->o.nr_slots = nr_slots;
+	fence_init(&w->f, nr_slots, w->taken, w->owner);
+	world_compare(w);
+}
+
+size_t world_size(const struct world *w)
+{
+	return offsetof(struct world, cells) + w->nr_cells * sizeof(w->cells[0]);
+}
+
+static struct cell *cell_of(const struct fence_transfer *t)
+{
+	return container_of(t, struct cell, t);
+}
+
+static struct cell *get_cell(struct world *w)
+{
+	for (u32 i = 0; i < w->nr_cells; i++) {
+		struct cell *c = &w->cells[i];
+
+		ASAN_UNPOISON_MEMORY_REGION(&c->used, sizeof(c->used));
+		if (!c->used) {
+			ASAN_UNPOISON_MEMORY_REGION(c, sizeof(*c));
+			memset(c, 0, sizeof(*c));
+			c->used = true;
+			return c;
+		}
+	}
+	fail(w, "no cell for another transfer: the fence kept too many");
+}
+
+/* Whoever reads it from now on reads nonsense, or is caught by ASan. */
+static void put_cell(struct world *w, struct cell *c)
+{
+	memset(c, 0xa5, sizeof(*c));
+	c->used = false;
+	if (w->poison)
+		ASAN_POISON_MEMORY_REGION(c, sizeof(*c));
+}
+
+static u32 wrong_of(int err)
+{
+	switch (err) {
+	case 0:
+		return 0;
+	case -ERANGE:
+		return WRONG_RANGE;
+	case -EINVAL:
+		return WRONG_INVALID;
+	case -EEXIST:
+		return WRONG_EXISTS;
+	case -EBUSY:
+		return WRONG_BUSY;
+	case -ENOSPC:
+		return WRONG_LIMIT;
+	case -ECANCELED:
+		return WRONG_CANCELED;
+	case -ESTALE:
+		return WRONG_STALE;
+	case -ENOENT:
+		return WRONG_UNKNOWN;
+	case -EALREADY:
+		return WRONG_TWICE;
+	default:
+		return WRONG_OTHER;
+	}
+}
+
+/* The answer must be success if nothing is wrong, else one of what is. */
+static void must_allow(const struct world *w, u32 wrong, int err)
+{
+	u32 got = wrong_of(err);
+
+	if (wrong ? !(got & wrong) : got)
+		fail(w, "answer %d, but the oracle allows %#x", err, wrong);
+}
+
+static u32 events_of(u32 bits)
+{
+	return !!(bits & FENCE_NEWS_ENDED) << LKVFENCE_EVENT_ENDED |
+	       !!(bits & FENCE_NEWS_QUARANTINED) << LKVFENCE_EVENT_QUARANTINED |
+	       !!(bits & FENCE_NEWS_RELEASED) << LKVFENCE_EVENT_RELEASED;
+}
+
+/* One piece of news must be what the oracle reports of this step. */
+static void hear(struct world *w, struct fence_transfer *t, u32 bits,
+		 const struct report *r)
+{
+	if (t->generation != r->generation || events_of(bits) != r->events)
+		fail(w, "news %#x of generation %llu, must be %#x of %llu",
+		     events_of(bits), t->generation, r->events, r->generation);
+	if (bits & FENCE_NEWS_RELEASED) {
+		struct cell *c = cell_of(t);
+
+		world_compare_released(w, t, bits, r);
+		/* L2, L8: without proof never before the last deadline seen. */
+		if (r->outcome == LKVFENCE_OUTCOME_TIMEOUT)
+			must(w, w->now >= c->deadline);
+		put_cell(w, c);
+		w->released++;
+	}
+}
+
+static void hear_all(struct world *w)
+{
+	struct fence_transfer *t;
+	u32 bits = 0;
+
+	if (w->o.report.events) {
+		t = fence_news(&w->f, &bits);
+		if (!t)
+			fail(w, "no news, must be %#x of generation %llu",
+			     w->o.report.events, w->o.report.generation);
+		hear(w, t, bits, &w->o.report);
+	}
+	t = fence_news(&w->f, &bits);
+	if (t)
+		fail(w, "news %#x of generation %llu too many", bits, t->generation);
+}
+
+static void do_begin(struct world *w, const struct event *e)
+{
+	const struct oracle_begin *b = &e->begin;
+	u32 wrong = oracle_begin_wrong(&w->o, b, w->max_transfers);
+	struct fence_refusal why;
+	struct cell *c = get_cell(w);
+	int err = 0;
+
+	fence_transfer_init(&c->t);
+	c->t.tag = b->tag;
+	c->t.ttl_ns = b->ttl;
+	c->t.policy = b->policy;
+	memcpy(c->ranges, b->ranges, sizeof(c->ranges));
+	c->t.ranges = c->ranges;
+	c->t.nr_ranges = b->nr_ranges;
+	for (u32 i = 0; i < b->nr_sources && !err; i++) {
+		c->leases[c->nr_leases].source = b->sources[i];
+		err = fence_transfer_lease(&c->t, &c->leases[c->nr_leases++]);
+	}
+	if (!err)
+		err = fence_admit(&w->f, &c->t, w->max_transfers, &why);
+	must_allow(w, wrong, err);
+	if (!err) {
+		fence_begin(&w->f, &c->t, e->generation, w->now);
+		oracle_begin(&w->o, b, e->generation, w->now);
+		return;
+	}
+	if (err == -EBUSY) {
+		must(w, why.slot == oracle_first_busy(&w->o, b));
+		must(w, why.generation == w->o.owner[why.slot]);
+		must(w, why.tag == oracle_find(&w->o, why.generation)->tag);
+	}
+	if (err == -EEXIST) {
+		must(w, why.generation == oracle_find_tag(&w->o, b->tag)->generation);
+		must(w, why.tag == b->tag);
+	}
+	oracle_begin_refused(&w->o, wrong_of(err));
+	put_cell(w, c);
+}
+
+static struct fence_transfer *get(struct world *w, u64 generation)
+{
+	struct fence_transfer *t;
+
+	if (fence_lookup(&w->f, generation, &t))
+		fail(w, "generation %llu is lost", generation);
+	return t;
+}
+
+static void do_take(struct world *w, const struct event *e)
+{
+	struct transfer_fact *fact = oracle_find(&w->o, e->generation);
+	u32 wrong = oracle_take_wrong(fact, e->source, w->max_leases);
+	struct fence_transfer *t = get(w, e->generation);
+	struct cell *c = cell_of(t);
+	struct fence_lease refused = { .source = e->source };
+	struct fence_lease *l = &refused;
+	int err;
+
+	/* Where it will be granted it needs memory that stays. */
+	if (c->nr_leases < ORACLE_LEASES) {
+		l = &c->leases[c->nr_leases];
+		l->source = e->source;
+	}
+	err = fence_take(&w->f, t, l, w->max_leases, w->now);
+	must_allow(w, wrong, err);
+	if (err)
+		return;
+	must(w, l != &refused);
+	c->nr_leases++;
+	oracle_take(fact, e->source, w->now);
+}
+
+static void do_return(struct world *w, const struct event *e)
+{
+	u32 wrong = oracle_return_wrong(&w->o, e->generation, e->source,
+					e->status, e->evidence);
+	bool released = true, must_release = false;
+	int err;
+
+	err = fence_return(&w->f, e->generation, e->source, e->status,
+			   e->evidence, w->now, &released);
+	must_allow(w, wrong, err);
+	if (err)
+		oracle_return_refused(&w->o, wrong_of(err));
+	else
+		must_release = oracle_return(&w->o, e->generation, e->source,
+					     e->status, e->evidence, w->now);
+	must(w, released == must_release);
+}
+
+static void do_abort(struct world *w, const struct event *e)
+{
+	struct transfer_fact *fact;
+	struct fence_transfer *t;
+
+	if (e->by_tag) {
+		fact = oracle_find_tag(&w->o, e->tag);
+		t = fence_find_tag(&w->f, e->tag);
+		must(w, !fact == !t);
+		if (!t)
+			return;
+		must(w, fact->generation == t->generation);
+	} else {
+		fact = oracle_find(&w->o, e->generation);
+		t = get(w, e->generation);
+	}
+	fence_abort(&w->f, t, e->reason, e->policy, e->timeout, &w->limits,
+		    w->now);
+	oracle_abort(&w->o, fact, e->reason, e->policy, e->timeout,
+		     &(struct oracle_limits){ w->limits.default_ns,
+					      w->limits.max_ns }, w->now);
+}
+
+static void do_finish(struct world *w, const struct event *e)
+{
+	struct transfer_fact *fact = oracle_find(&w->o, e->generation);
+	int err = fence_finish(&w->f, get(w, e->generation), w->now);
+
+	must_allow(w, oracle_finish_wrong(fact), err);
+	if (!err)
+		oracle_finish(&w->o, fact, w->now);
+}
+
+static void do_force(struct world *w, const struct event *e)
+{
+	struct transfer_fact *fact = oracle_find(&w->o, e->generation);
+	int err = fence_force(&w->f, get(w, e->generation), w->now);
+
+	must_allow(w, oracle_force_wrong(fact), err);
+	if (!err)
+		oracle_force(&w->o, fact, w->now);
+}
+
+/*
+ * What is due comes in the order of its times. Where times are equal the fence
+ * may choose: the oracle follows the news, and refuses what isn't due next.
+ */
+static void do_expire(struct world *w, const struct event *e)
+{
+	struct oracle_limits limits = { w->limits.default_ns, w->limits.max_ns };
+	u32 due, nr, bits;
+
+	w->now = e->until;
+	due = oracle_nr_due(&w->o, w->now);
+	nr = fence_expire(&w->f, &w->limits, w->now, e->max);
+	if (nr != (due < e->max ? due : e->max))
+		fail(w, "%u of %u expired, at most %u", nr, due, e->max);
+
+	while (nr--) {
+		struct fence_transfer *t = fence_news(&w->f, &bits);
+		struct transfer_fact *fact;
+
+		if (!t)
+			fail(w, "expired without news");
+		fact = oracle_find(&w->o, t->generation);
+		memset(&w->o.report, 0, sizeof(w->o.report));
+		if (!fact || !oracle_expire(&w->o, fact, &limits, w->now))
+			fail(w, "generation %llu is not due next", t->generation);
+		hear(w, t, bits, &w->o.report);
+	}
+	memset(&w->o.report, 0, sizeof(w->o.report));
+}
+
+void world_step(struct world *w, const struct event *e)
+{
+	memset(&w->o.report, 0, sizeof(w->o.report));
+	switch (e->kind) {
+	case EV_BEGIN:
+		do_begin(w, e);
+		break;
+	case EV_TAKE:
+		do_take(w, e);
+		break;
+	case EV_RETURN:
+		do_return(w, e);
+		break;
+	case EV_ABORT:
+		do_abort(w, e);
+		break;
+	case EV_FINISH:
+		do_finish(w, e);
+		break;
+	case EV_FORCE:
+		do_force(w, e);
+		break;
+	case EV_LAG:
+		w->now = e->until;
+		break;
+	case EV_EXPIRE:
+		do_expire(w, e);
+		break;
+	case EV_LIMITS:
+		w->limits.max_ns = e->timeout;
+		break;
+	}
+	hear_all(w);
+	world_compare(w);
+}

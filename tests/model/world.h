@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * A world: one fence, the memory it lives in, and the oracle beside it. One
+ * step does one thing to both and compares them.
+ *
+ * All of it is in one block, so that copying the block away and back to the
+ * same place takes the world back to an earlier instant, pointers and all.
+ */
+#ifndef LKVFENCE_MODEL_WORLD_H
+#define LKVFENCE_MODEL_WORLD_H
+
+#include "fence.h"
+#include "oracle.h"
+
+/* The memory of one transfer, as the module's callers would give it. */
+struct cell {
+	bool used;
+	u32 nr_leases;
+	u64 deadline;		/* the latest deadline that was seen */
+	struct lkvfence_range ranges[ORACLE_RANGES];
+	struct fence_lease leases[ORACLE_LEASES];
+	struct fence_transfer t;
+};
+
+#define WORLD_CELLS	(ORACLE_TRANSFERS + 1)
+#define WORLD_LONGS	((ORACLE_SLOTS + 63) / 64 + 1)
+
+struct world {
+	u64 now;
+	struct fence_limits limits;
+	u64 max_transfers;
+	u32 max_leases;
+	u32 nr_cells;
+	bool poison;		/* freed cells must not even be copied */
+	u64 released;		/* how many came back; for the statistics */
+	struct fence f;
+	struct oracle o;
+	unsigned long taken[WORLD_LONGS];
+	u64 owner[ORACLE_SLOTS];
+	struct cell cells[WORLD_CELLS];	/* only the first nr_cells are used */
+};
+
+enum event_kind {
+	EV_BEGIN,
+	EV_TAKE,
+	EV_RETURN,
+	EV_ABORT,
+	EV_FINISH,
+	EV_FORCE,
+	EV_LAG,			/* time passes, nobody looks at the clock */
+	EV_EXPIRE,		/* time passes, the clock is looked at */
+	EV_LIMITS,
+};
+
+struct event {
+	enum event_kind kind;
+	bool by_tag;		/* EV_ABORT */
+	u64 generation;		/* EV_BEGIN: the new one's */
+	u64 tag;
+	u32 source;
+	u32 status;
+	u32 evidence;
+	u32 reason;
+	u32 policy;
+	u64 timeout;		/* EV_LIMITS: the new bound */
+	u64 until;		/* EV_LAG, EV_EXPIRE */
+	u32 max;		/* EV_EXPIRE */
+	struct oracle_begin begin;
+};
+
+/* world.c */
+void world_init(struct world *w, u32 nr_slots, u32 max_transfers, u32 max_leases);
+size_t world_size(const struct world *w);
+void world_step(struct world *w, const struct event *e);
+
+/* compare.c */
+void world_compare(struct world *w);
+void world_compare_released(const struct world *w,
+			    const struct fence_transfer *t, u32 bits,
+			    const struct report *r);
+
+/* events.c */
+#define MAX_EVENTS	96
+u32 events_all(struct world *w, struct event *e);
+void event_random(struct world *w, u64 *seed, struct event *e);
+void event_print(const struct event *e);
+
+/* states.c: how a world looks, whatever its numbers; equal ones act alike */
+u64 state_hash(const struct world *w);
+
+/* orders.c: prints what led here, and ends the run */
+_Noreturn __attribute__((__format__(printf, 2, 3)))
+void fail(const struct world *w, const char *fmt, ...);
+
+#define must(w, cond) do {					\
+	if (!(cond))						\
+		fail(w, "%s: not true: %s", __func__, #cond);	\
+} while (0)
+
+#endif /* LKVFENCE_MODEL_WORLD_H */
