@@ -8,19 +8,20 @@ DEMO_SRC := main.c decode.c prefill.c fence.c pool.c text.c trace.c verbs.c wire
 DEMO_OBJ := $(DEMO_SRC:%.c=$(B)/demo/%.o)
 
 .PHONY: demo demo-build demo-packages
-# The linker and the header of libibverbs can't be had from make's own rules.
 demo-packages:
 	@tests/vm/need gcc libc6-dev libibverbs-dev ibverbs-providers
 
-$(DEMO_OBJ): $(B)/demo/%.o: tools/demo/%.c | demo-packages
+# Packages first, also with make -j: hence a make of its own for what needs them.
+demo-build: demo-packages
+	@$(MAKE) --no-print-directory $(B)/demo/lkvfence-demo
+
+$(DEMO_OBJ): $(B)/demo/%.o: tools/demo/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # With the static library, so that it runs wherever it is copied.
 $(B)/demo/lkvfence-demo: $(DEMO_OBJ) $(B)/lib/liblkvfence.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(DEMO_OBJ) $(B)/lib/liblkvfence.a -libverbs
-
-demo-build: $(B)/demo/lkvfence-demo
 
 demo: demo-build
 	tests/vm/run --kernel $(DEMO_KERNEL) --timeout 900 -- \

@@ -234,10 +234,14 @@ static void done(struct decode *d, const struct msg *msg)
 	struct life *life = d->board->lives + msg->request;
 
 	unload(d, msg->request);
-	if (d->fence && (r->state == TRANSFER || r->state == HELD))
+	if (r->state != TRANSFER) {
+		/* The client hung up while this was on its way: as good as an ABORT_ACK. */
+		if (d->fence)
+			fence_ack(d->fence, msg->generation, life->rank, LKVFENCE_STATUS_DRAINED);
+		return;
+	}
+	if (d->fence)
 		fence_arrived(d->fence, msg->generation, life->rank);
-	if (r->state != TRANSFER)
-		return;			/* the client hung up while this was on its way */
 	life->arrived_ns = now_ns();
 	if (d->plan[msg->request].hang_up_at != NOBODY)
 		hang_up(d, msg->request);	/* too fast for us to look */
@@ -275,7 +279,12 @@ static void messages(struct decode *d, uint32_t rank)
 	}
 }
 
-/* What the fence tells: here, and only here, the slots of the dead come back. */
+/*
+ * What the fence tells: here, and only here, the slots of the dead come back.
+ * Where the event has LKVFENCE_EVENT_TAINTED, nothing is known about what is
+ * in them. This engine never reads a slot that was not written anew, so it
+ * need not care; one that keeps prefixes must forget these.
+ */
 static void fence_events(struct decode *d)
 {
 	struct lkvfence_event event;
@@ -355,7 +364,8 @@ static void connect_to_ranks(struct decode *d)
 /*
  * How long a hold may last: longer than the abort's way to the rank, the
  * chunks that are queued there, and one call in flight. Each rank has measured
- * what a full queue takes; four times that, and never less than --hold-ms.
+ * what a full queue takes; eight times that, for the machine may get busier,
+ * and never less than --hold-ms.
  */
 static void choose_hold(struct decode *d)
 {
@@ -364,8 +374,8 @@ static void choose_hold(struct decode *d)
 	d->board->hold_ns = d->opt->hold_ms * NS_PER_MS;
 	for (uint32_t i = 0; i < NR_RANKS; i++) {
 		wire_receive(d->rank_fds[i], &msg, true);
-		if (d->board->hold_ns < 4 * msg.drain_ns)
-			d->board->hold_ns = 4 * msg.drain_ns;
+		if (d->board->hold_ns < 8 * msg.drain_ns)
+			d->board->hold_ns = 8 * msg.drain_ns;
 	}
 }
 

@@ -25,7 +25,7 @@ struct options {
 	uint32_t hangups;		/* of 100 clients, these hang up */
 	uint32_t lost, failed, twice;	/* of 100 acknowledgements */
 	uint64_t seed;
-	uint32_t slot_size;
+	uint32_t slot_size;		/* 0: to be chosen */
 	uint32_t nr_slots;		/* of the decode pool */
 	uint32_t staged_slots;		/* of the memory a prefill sends from */
 	uint32_t tokens_per_slot;
@@ -216,17 +216,19 @@ void prefill_main(const struct options *opt, struct board *board, uint32_t rank,
 void decode_main(const struct options *opt, const struct plan *plan, struct board *board,
 		 const int rank_fds[NR_RANKS]);
 
-/* report.c: what a run comes to, for people and for programs */
+/* report.c and story.c: what a run comes to, for people and for programs */
 struct tally {
 	uint32_t completed, aborted, corrupted;
 	uint64_t stray_bytes;
 	uint32_t outcomes[LKVFENCE_NR_OUTCOMES];
 	double hold_p50_ms, hold_p99_ms;
+	double latest_ms;		/* that a write landed after its client's hang-up */
 	bool adds_up;			/* the module's books agree with the engine's */
 };
 
 void report_tally(const struct options *opt, const struct board *board, struct tally *tally);
-uint32_t report_victim(const struct options *opt, const struct board *control);
+uint32_t report_victim(const struct options *opt, const struct plan *plan,
+		       const struct board *control);
 void report_table(const struct options *opt, struct board * const *runs,
 		  const struct tally *tallies, uint32_t nr);
 void report_story(const struct options *opt, const struct plan *plan, struct board * const *runs,

@@ -322,10 +322,10 @@ static void measure(struct prefill *p)
 
 void prefill_main(const struct options *opt, struct board *board, uint32_t rank, int decode_fd)
 {
-	/* Half-way built up, and not at once: each kind comes early, at a place of its own. */
 	static struct prefill p;
 	struct msg bye = { .type = MSG_BYE };
 
+	/* More than half built up: each kind of bad answer comes early, at a place of its own. */
 	p = (struct prefill){
 		.opt = opt,
 		.log = &board->ranks[rank],

@@ -61,6 +61,17 @@ void report_tally(const struct options *opt, const struct board *board, struct t
 	tally->hold_p50_ms = percentile_ms(held, tally->aborted, 50);
 	tally->hold_p99_ms = percentile_ms(held, tally->aborted, 99);
 	free(held);
+	for (uint32_t i = 0; i < NR_RANKS; i++) {
+		for (uint32_t k = 0; k < board->ranks[i].nr_writes; k++) {
+			const struct write_log *write = board->ranks[i].writes + k;
+			uint64_t end_ns = board->lives[write->request].hung_up_ns;
+			double late_ms = end_ns && write->landed_ns > end_ns ?
+				(double)(write->landed_ns - end_ns) / NS_PER_MS : 0;
+
+			if (late_ms > tally->latest_ms)
+				tally->latest_ms = late_ms;
+		}
+	}
 	tally->adds_up = !board->fence || books_agree(opt, board, tally);
 }
 
@@ -106,6 +117,7 @@ void report_table(const struct options *opt, struct board * const *runs,
 	}
 	ROW("hold, ms: half of them at most", "%18.1f", tallies[i].hold_p50_ms);
 	ROW("hold, ms: 99 of 100 at most", "%18.1f", tallies[i].hold_p99_ms);
+	ROW("latest write after a hang-up, ms", "%18.1f", tallies[i].latest_ms);
 	ROW("deadline of a hold, ms", "%18.0f", runs[i]->fence ? (double)runs[i]->hold_ns / NS_PER_MS : 0);
 	ROW("acknowledgements: drained", "%18u",
 	    runs[i]->ranks[0].acks_drained + runs[i]->ranks[1].acks_drained);
@@ -141,6 +153,7 @@ static void json_run(FILE *file, const struct options *opt, const struct board *
 			tally->outcomes[i]);
 	fprintf(file, " },\n    \"hold_ms\": { \"p50\": %.3f, \"p99\": %.3f },\n",
 		tally->hold_p50_ms, tally->hold_p99_ms);
+	fprintf(file, "    \"latest_write_ms\": %.3f,\n", tally->latest_ms);
 	fprintf(file, "    \"slots_lost\": %u,\n", board->slots_lost);
 	fprintf(file, "    \"acks\": { \"drained\": %u, \"lost\": %u, \"failed\": %u, \"twice\": %u },\n",
 		a->acks_drained + b->acks_drained, a->acks_lost + b->acks_lost,
@@ -161,8 +174,9 @@ void report_json(const struct options *opt, struct board * const *runs,
 
 	if (!file || uname(&name))
 		die("%s: %s", opt->json, strerror(errno));
-	fprintf(file, "{\n  \"kernel\": \"%s\",\n  \"seed\": %llu,\n  \"hangups_percent\": %u",
+	fprintf(file, "{\n  \"kernel\": \"%s\",\n  \"seed\": %llu,\n  \"hangups_percent\": %u,\n",
 		name.release, (unsigned long long)opt->seed, opt->hangups);
+	fprintf(file, "  \"slots\": %u,\n  \"slot_size\": %u", opt->nr_slots, opt->slot_size);
 	for (uint32_t i = 0; i < nr; i++) {
 		fprintf(file, ",\n");
 		json_run(file, opt, runs[i], tallies + i);

@@ -112,6 +112,7 @@ void text_init(uint32_t slot_size)
 				period++;
 		nr = period + cells_per_slot;
 		bodies[kind].period = period;
+		free(bodies[kind].cells);
 		bodies[kind].cells = malloc((size_t)nr * CELL);
 		if (!bodies[kind].cells)
 			die("no memory");
