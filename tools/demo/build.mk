@@ -24,6 +24,7 @@ $(B)/demo/lkvfence-demo: $(DEMO_OBJ) $(B)/lib/liblkvfence.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(DEMO_OBJ) $(B)/lib/liblkvfence.a -libverbs
 
 demo: demo-build
+	@rm -f $(B)/demo/result.json
 	tests/vm/run --kernel $(DEMO_KERNEL) --timeout 900 -- \
 		$(B)/demo/lkvfence-demo --json $(B)/demo/result.json $(DEMO_FLAGS)
 
