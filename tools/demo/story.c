@@ -106,9 +106,7 @@ uint32_t report_victim(const struct options *opt, const struct plan *plan,
 		if (late && own && late->landed_ns > own->landed_ns)
 			score += 8;
 		if (text_counts(i) && !text_counts(life->stray_owner))
-			score += 4;
-		if (life->stray_cell >= EXCERPT_BEFORE)
-			score += 2;
+			score += life->stray_cell < EXCERPT_BEFORE ? 4 : 16;
 		if (score > best_score) {
 			best = i;
 			best_score = score;
