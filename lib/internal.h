@@ -49,6 +49,7 @@ int lkvfence__fail_generation(const struct lkvfence *f, int err,
 struct shown_name {
 	char s[LKVFENCE_NAME_MAX + 1];
 };
+
 struct shown_name lkvfence__shown(const char *name);
 
 #pragma GCC visibility pop
