@@ -19,10 +19,10 @@ int main(void)
 	SIZE(lkvfence_open, 104);
 	AT(lkvfence_open, slot_size, 72);
 	AT(lkvfence_open, fd, 96);
-	SIZE(lkvfence_stat, 288);
+	SIZE(lkvfence_stat, 296);
 	AT(lkvfence_stat, slots, 88);
-	AT(lkvfence_stat, released, 152);
-	AT(lkvfence_stat, handles, 280);
+	AT(lkvfence_stat, released, 160);
+	AT(lkvfence_stat, handles, 288);
 	SIZE(lkvfence_begin, 96);
 	AT(lkvfence_begin, nr_ranges, 32);
 	AT(lkvfence_begin, generation, 64);

@@ -124,6 +124,7 @@ static void inners(struct abi *abi, const struct abi_command *cmd)
 		arg.query.leases = (uintptr_t)page;
 		bad_inner(abi, cmd, &arg, "leases in memory that is read-only");
 		munmap(page, 8192);
+		arg.query.leases = (uintptr_t)leases;
 		break;
 	default:
 		return;

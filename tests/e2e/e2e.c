@@ -216,8 +216,8 @@ static struct lkvfence_open geometry(const char *name, uint32_t slots,
 {
 	struct lkvfence_open open = {
 		.size = sizeof(open),
-		.flags = LKVFENCE_OPEN_CREATE | flags,
-		.slot_size = 65536,
+		.flags = flags | (slots ? LKVFENCE_OPEN_CREATE : 0),
+		.slot_size = slots ? 65536 : 0,
 		.nr_slots = slots,
 		.mode = 0600,
 	};

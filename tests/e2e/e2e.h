@@ -79,9 +79,12 @@ int sys(int fd, unsigned long cmd, void *arg);
 /* /dev/lkvfence, opened. */
 int device(void);
 
-/* A new handle on @name, which is created if need be, with mode 0600. */
+/*
+ * A new handle on @name, which is created if need be, with mode 0600. With 0
+ * slots it must be there.
+ */
 struct lkvfence *region(const char *name, uint32_t slots);
-/* The same with raw calls; @flags besides CREATE. */
+/* The same with raw calls, and with more flags. */
 int region_fd(const char *name, uint32_t slots, uint32_t flags);
 
 /* What BEGIN and HOLD take: one range, and sources 1 to @nr_sources. */
