@@ -22,7 +22,6 @@ struct request {
 	enum state state;
 	uint32_t step;			/* decode steps done */
 	uint32_t slots_read;
-	bool counted;			/* in the load of its rank */
 };
 
 struct decode {
@@ -37,8 +36,9 @@ struct decode {
 	struct fence *fence;		/* NULL: without it */
 	struct request *requests;
 	uint32_t first, next;		/* admitted and not over: from first to below next */
-	uint32_t load[NR_RANKS];	/* slots that a rank has to write still */
+	bool hungry[NR_RANKS];		/* the rank has asked for more work */
 	uint64_t generations;		/* without the fence: the engine's own */
+	uint64_t drain_ns;		/* the longest that a rank took to become quiet */
 	uint64_t next_step_ns;
 	char *seen, *expected;		/* a slot each */
 };
@@ -53,16 +53,6 @@ static uint32_t *slots_of(struct decode *d, uint32_t id)
 	return d->board->slots + d->plan[id].first_slot;
 }
 
-/* A rank has no more to do for a request, or is thought to. */
-static void unload(struct decode *d, uint32_t id)
-{
-	struct request *r = d->requests + id;
-
-	if (r->counted)
-		d->load[d->board->lives[id].rank] -= d->plan[id].nr_slots;
-	r->counted = false;
-}
-
 /* The slots go back to the free list; whoever is next gets them. */
 static void slots_back(struct decode *d, uint32_t id, uint32_t outcome)
 {
@@ -74,8 +64,8 @@ static void slots_back(struct decode *d, uint32_t id, uint32_t outcome)
 	d->requests[id].state = OVER;
 }
 
-/* Takes slots for the request, and has the less loaded rank fill them. */
-static bool admit(struct decode *d, uint32_t id)
+/* Takes slots for the request, and has a rank fill them. */
+static bool admit(struct decode *d, uint32_t id, uint32_t rank)
 {
 	static struct msg msg;
 	struct life *life = d->board->lives + id;
@@ -84,21 +74,47 @@ static bool admit(struct decode *d, uint32_t id)
 	if (!pool_get(&d->pool, slots_of(d, id), nr))
 		return false;		/* it waits, as in any engine */
 	life->admitted_ns = now_ns();
-	life->rank = d->load[1] < d->load[0];
-	d->load[life->rank] += nr;
-	d->requests[id].counted = true;
+	life->rank = rank;
 	d->requests[id].state = TRANSFER;
 
 	msg.type = MSG_PREFILL;
 	msg.request = id;
 	msg.nr_ranges = pool_ranges(slots_of(d, id), nr, msg.ranges);
 	if (d->fence)
-		msg.generation = fence_admit(d->fence, id, msg.ranges, msg.nr_ranges, life->rank);
+		msg.generation = fence_admit(d->fence, id, msg.ranges, msg.nr_ranges, rank);
 	else
 		msg.generation = ++d->generations;
 	life->generation = msg.generation;
-	wire_send(d->rank_fds[life->rank], &msg);
+	wire_send(d->rank_fds[rank], &msg);
 	return true;
+}
+
+/* Requests that have arrived go, in their order, to the ranks that ask for work. */
+static void admissions(struct decode *d, uint64_t now)
+{
+	for (uint32_t rank = 0; rank < NR_RANKS; rank++) {
+		if (!d->hungry[rank] || d->next == d->opt->requests ||
+		    d->plan[d->next].arrive_ns > now - d->board->start_ns)
+			continue;
+		if (!admit(d, d->next, rank))
+			return;
+		d->hungry[rank] = false;
+		d->next++;
+	}
+}
+
+/*
+ * How long a hold may last: longer than the abort's way to the rank, the
+ * chunks that are queued there, and one call in flight. Each rank has measured
+ * what a full queue takes, and each abort shows anew how long all that took
+ * together: eight times the longest, and never less than --hold-ms.
+ */
+static uint64_t hold_ns(struct decode *d)
+{
+	uint64_t least = d->opt->hold_ms * NS_PER_MS;
+
+	d->board->hold_ns = 8 * d->drain_ns > least ? 8 * d->drain_ns : least;
+	return d->board->hold_ns;
 }
 
 /*
@@ -112,7 +128,7 @@ static void hang_up(struct decode *d, uint32_t id)
 
 	life->hung_up_ns = now_ns();
 	if (d->fence) {
-		fence_hang_up(d->fence, id);
+		fence_hang_up(d->fence, id, hold_ns(d));
 		d->requests[id].state = HELD;
 	} else {
 		slots_back(d, id, LKVFENCE_OUTCOME_NONE);	/* the bug */
@@ -233,7 +249,6 @@ static void done(struct decode *d, const struct msg *msg)
 	struct request *r = d->requests + msg->request;
 	struct life *life = d->board->lives + msg->request;
 
-	unload(d, msg->request);
 	if (r->state != TRANSFER) {
 		/* The client hung up while this was on its way: as good as an ABORT_ACK. */
 		if (d->fence)
@@ -253,12 +268,13 @@ static void done(struct decode *d, const struct msg *msg)
 static void abort_ack(struct decode *d, const struct msg *msg, uint32_t rank)
 {
 	struct life *life = d->board->lives + msg->request;
-	uint64_t *when = msg->status == LKVFENCE_STATUS_DRAINED ? &life->acked_ns : &life->failed_ns;
+	uint64_t now = now_ns();
 
-	if (!*when)
-		*when = now_ns();
-	if (msg->status == LKVFENCE_STATUS_DRAINED)
-		unload(d, msg->request);
+	if (msg->status == LKVFENCE_STATUS_DRAINED && !life->acked_ns) {
+		life->acked_ns = now;
+		if (d->drain_ns < now - life->hung_up_ns)
+			d->drain_ns = now - life->hung_up_ns;
+	}
 	if (d->fence && !fence_ack(d->fence, msg->generation, rank, msg->status))
 		d->board->duplicate_acks++;
 }
@@ -268,9 +284,11 @@ static void messages(struct decode *d, uint32_t rank)
 	static struct msg msg;
 
 	while (wire_receive(d->rank_fds[rank], &msg, false)) {
-		if (msg.request >= d->next)
+		if (msg.type != MSG_WANT && msg.request >= d->next)
 			die("a message about request %u, which was never sent", msg.request);
-		if (msg.type == MSG_DONE)
+		if (msg.type == MSG_WANT)
+			d->hungry[rank] = true;
+		else if (msg.type == MSG_DONE)
 			done(d, &msg);
 		else if (msg.type == MSG_ABORT_ACK)
 			abort_ack(d, &msg, rank);
@@ -299,23 +317,6 @@ static void fence_events(struct decode *d)
 		d->board->lives[id].held_ns = event.held_ns;
 		slots_back(d, id, event.outcome);
 	}
-}
-
-/*
- * Moves on behind what is over. An answer that never came must not count as
- * load for ever: after the deadline the router forgets it, fence or not.
- */
-static void tidy(struct decode *d, uint64_t now)
-{
-	for (uint32_t id = d->first; id < d->next; id++) {
-		const struct life *life = d->board->lives + id;
-
-		if (life->hung_up_ns && now > life->hung_up_ns + d->board->hold_ns)
-			unload(d, id);
-	}
-	while (d->first < d->next && d->requests[d->first].state == OVER &&
-	       !d->requests[d->first].counted)
-		d->first++;
 }
 
 static void wait_for_something(struct decode *d)
@@ -361,21 +362,15 @@ static void connect_to_ranks(struct decode *d)
 	}
 }
 
-/*
- * How long a hold may last: longer than the abort's way to the rank, the
- * chunks that are queued there, and one call in flight. Each rank has measured
- * what a full queue takes; eight times that, for the machine may get busier,
- * and never less than --hold-ms.
- */
-static void choose_hold(struct decode *d)
+/* Each rank is connected, and has measured what a full queue takes. */
+static void ranks_ready(struct decode *d)
 {
 	static struct msg msg;
 
-	d->board->hold_ns = d->opt->hold_ms * NS_PER_MS;
 	for (uint32_t i = 0; i < NR_RANKS; i++) {
 		wire_receive(d->rank_fds[i], &msg, true);
-		if (d->board->hold_ns < 8 * msg.drain_ns)
-			d->board->hold_ns = 8 * msg.drain_ns;
+		if (d->drain_ns < msg.drain_ns)
+			d->drain_ns = msg.drain_ns;
 	}
 }
 
@@ -419,9 +414,9 @@ void decode_main(const struct options *opt, const struct plan *plan, struct boar
 		die("no memory");
 	pool_init(&d.pool, opt->nr_slots);
 	connect_to_ranks(&d);
-	choose_hold(&d);
+	ranks_ready(&d);
 	if (board->fence)
-		d.fence = fence_open(d.mr->addr, opt, board->hold_ns);
+		d.fence = fence_open(d.mr->addr, opt);
 
 	board->start_ns = now_ns();
 	d.next_step_ns = board->start_ns;
@@ -429,16 +424,13 @@ void decode_main(const struct options *opt, const struct plan *plan, struct boar
 		uint64_t now = now_ns();
 
 		hang_ups(&d);
-		while (d.next < opt->requests && plan[d.next].arrive_ns <= now - board->start_ns) {
-			if (!admit(&d, d.next))
-				break;
-			d.next++;
-		}
+		admissions(&d, now);
 		if (now >= d.next_step_ns) {
 			decode_step(&d);
 			d.next_step_ns = now + opt->step_ms * NS_PER_MS;
 		}
-		tidy(&d, now);
+		while (d.first < d.next && d.requests[d.first].state == OVER)
+			d.first++;
 		wait_for_something(&d);
 	}
 	board->end_ns = now_ns();

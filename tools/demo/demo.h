@@ -29,6 +29,7 @@ struct options {
 	uint32_t nr_slots;		/* of the decode pool */
 	uint32_t staged_slots;		/* of the memory a prefill sends from */
 	uint32_t tokens_per_slot;
+	uint32_t short_slots;		/* a prefill asks for more when it has less to write */
 	uint32_t step_ms;		/* one decode step of the whole batch */
 	uint32_t speed;			/* of the trace's clock */
 	uint32_t hold_ms;		/* least deadline of a hold */
@@ -57,7 +58,6 @@ struct life {
 	uint64_t arrived_ns;		/* its KV is complete */
 	uint64_t hung_up_ns;
 	uint64_t acked_ns;		/* the first ABORT_ACK that says drained */
-	uint64_t failed_ns;		/* the first one that says failed */
 	uint64_t freed_ns;		/* its slots went back to the free list */
 	uint64_t finished_ns;		/* its answer is complete */
 	uint64_t held_ns;		/* as the module measured it */
@@ -96,7 +96,7 @@ struct rank_log {
 struct board {
 	bool fence;
 	uint64_t start_ns, end_ns;
-	uint64_t hold_ns;		/* the deadline in use */
+	uint64_t hold_ns;		/* the deadline used last: it only grows */
 	uint32_t slots_lost;
 	uint32_t duplicate_acks;	/* refused by the module */
 	struct lkvfence_stat stat;	/* with the fence: the module's own books */
@@ -176,6 +176,7 @@ void rdma_post(struct ibv_qp *qp, struct rdma_batch *batch);
 enum msg_type {
 	MSG_END = 1,	/* both: my end of the connection */
 	MSG_READY,	/* P: connected, and I know how long a full queue takes */
+	MSG_WANT,	/* P: my queue is short, send me a request */
 	MSG_PREFILL,	/* D: compute this request's KV and write it into these slots */
 	MSG_DONE,	/* P: all of it has been written, seen by success completions */
 	MSG_ABORT,	/* D: post no more for this generation, and tell when it is quiet */
@@ -200,13 +201,13 @@ bool wire_receive(int fd, struct msg *msg, bool wait);
 
 /* fence.c: how an engine uses liblkvfence */
 struct fence;
-struct fence *fence_open(const void *pool, const struct options *opt, uint64_t hold_ns);
+struct fence *fence_open(const void *pool, const struct options *opt);
 int fence_fd(const struct fence *fence);
 uint64_t fence_admit(struct fence *fence, uint32_t request, const struct lkvfence_range *ranges,
 		     uint32_t nr_ranges, uint32_t rank);
 void fence_arrived(struct fence *fence, uint64_t generation, uint32_t rank);
 void fence_finish(struct fence *fence, uint64_t generation);
-void fence_hang_up(struct fence *fence, uint32_t request);
+void fence_hang_up(struct fence *fence, uint32_t request, uint64_t hold_ns);
 bool fence_ack(struct fence *fence, uint64_t generation, uint32_t rank, uint32_t status);
 bool fence_event(struct fence *fence, struct lkvfence_event *event);
 void fence_close(struct fence *fence, struct lkvfence_stat *stat);

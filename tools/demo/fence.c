@@ -16,10 +16,10 @@
 
 struct fence {
 	struct lkvfence *f;
-	uint64_t hold_ns;
+	uint64_t timeout_min_ns, timeout_max_ns;
 };
 
-struct fence *fence_open(const void *pool, const struct options *opt, uint64_t hold_ns)
+struct fence *fence_open(const void *pool, const struct options *opt)
 {
 	struct lkvfence_open open = {
 		.flags = LKVFENCE_OPEN_CREATE | LKVFENCE_OPEN_EXCLUSIVE,
@@ -35,11 +35,8 @@ struct fence *fence_open(const void *pool, const struct options *opt, uint64_t h
 		die("no memory");
 	if (lkvfence_info(&info))
 		die("%s", lkvfence_errmsg());
-	fence->hold_ns = hold_ns;
-	if (fence->hold_ns < info.timeout_min_ns)
-		fence->hold_ns = info.timeout_min_ns;
-	if (fence->hold_ns > info.timeout_max_ns)
-		fence->hold_ns = info.timeout_max_ns;
+	fence->timeout_min_ns = info.timeout_min_ns;
+	fence->timeout_max_ns = info.timeout_max_ns;
 	snprintf(open.name, sizeof(open.name), "demo.%d", getpid());
 	if (lkvfence_open(&fence->f, &open))
 		die("%s", lkvfence_errmsg());
@@ -97,16 +94,20 @@ void fence_finish(struct fence *fence, uint64_t generation)
  * That is safe as long as the deadline is longer than a write can be late; an
  * engine that can't promise that takes LKVFENCE_POLICY_QUARANTINE.
  */
-void fence_hang_up(struct fence *fence, uint32_t request)
+void fence_hang_up(struct fence *fence, uint32_t request, uint64_t hold_ns)
 {
 	struct lkvfence_abort abort = {
 		.flags = LKVFENCE_ABORT_BY_TAG,
 		.tag = request,
-		.timeout_ns = fence->hold_ns,
+		.timeout_ns = hold_ns,
 		.policy = LKVFENCE_POLICY_TAINT,
 		.reason = LKVFENCE_REASON_ABORTED,
 	};
 
+	if (abort.timeout_ns < fence->timeout_min_ns)
+		abort.timeout_ns = fence->timeout_min_ns;
+	if (abort.timeout_ns > fence->timeout_max_ns)
+		abort.timeout_ns = fence->timeout_max_ns;
 	if (lkvfence_abort(fence->f, &abort))
 		die("request %u: %s", request, lkvfence_errmsg());
 }

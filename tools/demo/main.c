@@ -22,7 +22,7 @@
  *   2. A's client hangs up when a part has landed. Decode sends ABORT to
  *      rank 0, which posts no more. But what is posted can't be called back.
  *   3. Request B comes, is admitted, and gets slots from the top of the free
- *      list. Rank 1, which has less to do, fills them.
+ *      list. Rank 1 has asked for work, and fills them.
  *   4. Rank 0's queue has come to the rest of A's writes. They land.
  *   5. B decodes. It reads its slots, and what it reads is A's prompt.
  *
@@ -65,11 +65,12 @@ static const char usage[] =
 	"  --failed PERCENT  acknowledgements that say \"failed\" (5)\n"
 	"  --twice PERCENT   acknowledgements that are sent twice (5)\n"
 	"  --seed N          of all that is left to chance (1)\n"
-	"  --hold-ms MS      least deadline of a hold (3000)\n"
+	"  --hold-ms MS      least deadline of a hold (4000)\n"
 	"  --slots N         slots of the decode pool (2048)\n"
 	"  --slot-size BYTES (4096, or more where the machine is fast)\n"
-	"  --tokens N        tokens in a slot (128)\n"
+	"  --tokens N        tokens in a slot (256)\n"
 	"  --staged N        slots of the memory that a prefill sends from (512)\n"
+	"  --short N         a prefill asks for more when it has less slots to write (32)\n"
 	"  --step-ms MS      one decode step (10)\n"
 	"  --speed N         of the trace's clock (20)\n"
 	"  --device NAME     RDMA device (rxe0)\n"
@@ -240,7 +241,7 @@ static int options(struct options *opt, int argc, char **argv)
 		{ &opt->hold_ms, 1, 60000 },	{ &opt->nr_slots, 64, 1 << 20 },
 		{ &opt->slot_size, 256, 1 << 20 }, { &opt->tokens_per_slot, 1, 65536 },
 		{ &opt->staged_slots, CHUNK_SLOTS, 8192 }, { &opt->step_ms, 1, 1000 },
-		{ &opt->speed, 1, 100000 },
+		{ &opt->speed, 1, 100000 },	{ &opt->short_slots, 1, MAX_SLOTS },
 	};
 	static const struct option known[] = {
 		/* first those of numbers[], in that order */
@@ -250,7 +251,7 @@ static int options(struct options *opt, int argc, char **argv)
 		{ "hold-ms", 1, NULL, 'n' },	{ "slots", 1, NULL, 'n' },
 		{ "slot-size", 1, NULL, 'n' },	{ "tokens", 1, NULL, 'n' },
 		{ "staged", 1, NULL, 'n' },	{ "step-ms", 1, NULL, 'n' },
-		{ "speed", 1, NULL, 'n' },
+		{ "speed", 1, NULL, 'n' },	{ "short", 1, NULL, 'n' },
 		{ "both", 0, NULL, 'b' },	{ "no-fence", 0, NULL, 'c' },
 		{ "fence", 0, NULL, 'f' },	{ "device", 1, NULL, 'd' },
 		{ "trace", 1, NULL, 't' },	{ "json", 1, NULL, 'j' },
@@ -309,10 +310,11 @@ int main(int argc, char **argv)
 		.twice = 5,
 		.nr_slots = 2048,
 		.staged_slots = 512,
-		.tokens_per_slot = 128,
+		.tokens_per_slot = 256,
+		.short_slots = 32,
 		.step_ms = 10,
 		.speed = 20,
-		.hold_ms = 3000,
+		.hold_ms = 4000,
 		.device = "rxe0",
 		.trace = "tools/demo/trace.jsonl",
 	};

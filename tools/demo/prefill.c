@@ -54,6 +54,8 @@ struct prefill {
 
 	/* How many of 100 acknowledgements go wrong: what has built up so far. */
 	uint32_t lost, failed, twice;
+	uint32_t to_write;		/* slots of all jobs, posted or not, that have not landed */
+	bool asked;			/* for more, and not got it yet */
 	bool bye;
 };
 
@@ -187,6 +189,7 @@ static void completions(struct prefill *p)
 				die("a write failed: %s", ibv_wc_status_str(wc[i].status));
 			log->landed_ns = now_ns();
 			p->nr_free += log->slots.count;
+			p->to_write -= log->slots.count;
 			job->writes_out--;
 			settle(p, job);
 		}
@@ -206,6 +209,9 @@ static void begin_job(struct prefill *p, const struct msg *msg)
 	job->generation = msg->generation;
 	job->nr_ranges = msg->nr_ranges;
 	memcpy(job->ranges, msg->ranges, msg->nr_ranges * sizeof(job->ranges[0]));
+	for (uint32_t i = 0; i < job->nr_ranges; i++)
+		p->to_write += job->ranges[i].count;
+	p->asked = false;
 	while (*link)
 		link = &(*link)->next;
 	*link = job;
@@ -219,6 +225,11 @@ static void abort_job(struct prefill *p, const struct msg *msg)
 		job = job->next;
 	if (!job)
 		return;			/* it was over: DONE is on its way, and is as good */
+	if (job->aborted)
+		return;
+	for (uint32_t i = job->range; i < job->nr_ranges; i++)
+		p->to_write -= job->ranges[i].count;
+	p->to_write += job->offset;	/* posted, of the range that was begun */
 	job->aborted = true;
 	if (job->writes_out && comes_up(&p->failed, p->opt->failed)) {
 		p->log->acks_failed++;
@@ -247,6 +258,17 @@ static void messages(struct prefill *p)
 			die("message %u is not for a prefill", msg.type);
 		}
 	}
+}
+
+/* Asks for another request in time, so that the connection is never idle. */
+static void ask_for_more(struct prefill *p)
+{
+	struct msg msg = { .type = MSG_WANT };
+
+	if (p->asked || p->bye || p->to_write >= p->opt->short_slots)
+		return;
+	p->asked = true;
+	wire_send(p->decode_fd, &msg);
 }
 
 static void wait_for_something(struct prefill *p)
@@ -344,6 +366,7 @@ void prefill_main(const struct options *opt, struct board *board, uint32_t rank,
 		do {
 			messages(&p);
 			completions(&p);
+			ask_for_more(&p);
 		} while (post_ahead(&p));
 		if (!p.bye || p.jobs)
 			wait_for_something(&p);

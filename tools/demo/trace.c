@@ -12,7 +12,7 @@
 
 #define TOKENS_PER_STEP	16	/* of the answer; one step stands for so many real ones */
 #define MAX_STEPS	64
-#define MIN_STEPS	8
+#define MIN_STEPS	16
 
 /* A number that depends on the seed and on @n only (splitmix64). */
 static uint64_t chance(uint64_t seed, uint64_t n)
