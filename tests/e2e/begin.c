@@ -144,6 +144,7 @@ static void same_tag(struct lkvfence *f)
 	counted(f, &before, refused_exists, 1, "only refused_exists has changed");
 
 	need(!lkvfence_abort_generation(f, first), "ABORT");
+	b = want(9, 8, 8, 1);
 	gives(lkvfence_begin(f, &b), 0, "the tag of one that has ended");
 	gives(lkvfence_abort_tag(f, 9), 0, "ABORT by tag");
 	check(query(f, b.generation).state == LKVFENCE_STATE_ENDED,

@@ -329,9 +329,11 @@ void clear(struct lkvfence *f)
 		};
 		if (lkvfence_query(f, &q))
 			break;
-		lkvfence_abort_generation(f, q.generation);
 		for (i = 0; i < q.nr_leases; i++)
 			drained(f, q.generation, leases[i].source);
+		/* The shortest deadline, where there was none and it is needed. */
+		if (abort_with(f, q.generation, 0, 10) == -ERANGE)
+			lkvfence_abort_generation(f, q.generation);
 		lkvfence_force_release(f, q.generation);
 	}
 	/* What is left has failed leases, which can't be proven any more. */

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What a call is given stays as it was: only members that are "out" are
+ * written, so that a struct can be used for the next call.
+ */
+#include "abi.h"
+
+#define S(member)	offsetof(union abi_arg, member), sizeof(((union abi_arg *)0)->member)
+
+/* All members that are not "out" and not filled in by abi_good(). */
+static const struct {
+	unsigned long cmd;
+	const char *name;
+	size_t offset;
+	size_t width;
+	uint64_t value;
+} in[] = {
+	{ LKVFENCE_IOC_OPEN, "mode", S(open.mode), 0444 },
+	{ LKVFENCE_IOC_OPEN, "flags", S(open.flags), LKVFENCE_OPEN_NONBLOCK },
+	{ LKVFENCE_IOC_BEGIN, "ttl_ns", S(begin.ttl_ns), 60000 * MS },
+	{ LKVFENCE_IOC_BEGIN, "policy", S(begin.policy), 0 },
+	{ LKVFENCE_IOC_HOLD, "timeout_ns", S(begin.timeout_ns), 0 },
+	{ LKVFENCE_IOC_HOLD, "policy", S(begin.policy), 0 },
+	{ LKVFENCE_IOC_HOLD, "reason", S(begin.reason), 0 },
+	{ LKVFENCE_IOC_ABORT, "timeout_ns", S(abort.timeout_ns), 0 },
+	{ LKVFENCE_IOC_ABORT, "policy", S(abort.policy), 0 },
+	{ LKVFENCE_IOC_ABORT, "reason", S(abort.reason), 0 },
+	{ LKVFENCE_IOC_RELEASE, "flags", S(release.flags), 0 },
+	{ LKVFENCE_IOC_QUERY, "slot", S(query.slot), 12345 },
+	{ LKVFENCE_IOC_QUERY, "by", S(query.by), LKVFENCE_QUERY_GENERATION },
+};
+
+static void kept(struct abi *abi, const struct abi_command *cmd, size_t i,
+		 int err, union abi_arg *arg)
+{
+	memcpy((char *)arg + in[i].offset, &in[i].value, in[i].width);
+	gives(abi_call(abi, cmd, arg), err, "%s", cmd->name);
+	check(!memcmp((char *)arg + in[i].offset, &in[i].value, in[i].width),
+	      "%s leaves %s as it was", cmd->name, in[i].name);
+}
+
+int main(void)
+{
+	struct abi abi = abi_start("abi-inputs");
+	union abi_arg arg;
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(in); i++) {
+		const struct abi_command *cmd = abi_commands;
+
+		for (j = 0; cmd->cmd != in[i].cmd; j++)
+			cmd++;
+		abi_good(&abi, cmd, &arg);
+		kept(&abi, cmd, i, 0, &arg);
+		abi_undo(cmd, &arg);
+		if (cmd->cmd != LKVFENCE_IOC_BEGIN && cmd->cmd != LKVFENCE_IOC_HOLD)
+			continue;
+		/* Refused: the engine will try again, or in another way. */
+		arg.begin = want(5000, 0, 1, 1);
+		kept(&abi, cmd, i, -EBUSY, &arg);
+	}
+	return abi_done(&abi);
+}
