@@ -17,7 +17,8 @@ check:
 	@tests/vm/need $(CHECK_PACKAGES)
 	@tests/check $(TIERS)
 
-CHECK_PACKAGES := gcc g++ libc6-dev libcmocka-dev man-db mandoc jq python3 pkg-config kmod
+CHECK_PACKAGES := gcc g++ libc6-dev libcmocka-dev man-db mandoc jq python3 pkg-config kmod \
+	gcc-multilib g++-multilib clang valgrind
 
 -include tests/unit/fence/build.mk
 -include tests/unit/lib/build.mk

@@ -540,8 +540,9 @@ struct lkvfence_return {
  * @tag: with BY_TAG: which, among those that have not ended; out
  * @timeout_ns: how long to wait for proof, within the bounds of INFO; 0: the
  *	default
- * @policy: enum lkvfence_policy
- * @reason: LKVFENCE_REASON_ABORTED to SHUTDOWN; 0: ABORTED
+ * @policy: enum lkvfence_policy; out: the one in force
+ * @reason: LKVFENCE_REASON_ABORTED to SHUTDOWN; 0: ABORTED; out: the one that
+ *	ended it
  * @deadline_ns: out: the deadline in force
  * @state: out: ENDED, or RELEASED where there was nothing to wait for
  * @leases_out: out: leases without proof, those returned as failed included
