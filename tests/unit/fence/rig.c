@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* See rig.h. */
+#include <stdlib.h>
+#include <linux/bitmap.h>
+
+#include "rig.h"
+
+/* A transfer's memory: apart, so that ASan knows where each piece ends. */
+struct piece {
+	struct fence_transfer t;
+	struct lkvfence_range *ranges;
+	struct fence_lease *leases[MAX_LEASES + 8];
+	u32 nr_leases;
+};
+
+static struct piece *piece_of(const struct fence_transfer *t)
+{
+	return container_of(t, struct piece, t);
+}
+
+static void *need(size_t size)
+{
+	void *p = calloc(1, size);
+
+	assert_non_null(p);
+	return p;
+}
+
+static void free_piece(struct piece *p)
+{
+	for (u32 i = 0; i < p->nr_leases; i++)
+		free(p->leases[i]);
+	free(p->ranges);
+	free(p);
+}
+
+void rig_init(struct rig *r, u32 nr_slots)
+{
+	u32 longs = (nr_slots + BITS_PER_LONG - 1) / BITS_PER_LONG;
+
+	memset(r, 0, sizeof(*r));
+	r->nr_slots = nr_slots;
+	r->max_transfers = MAX_TRANSFERS;
+	r->limits.default_ns = DEFAULT_NS;
+	r->limits.max_ns = MAX_NS;
+	r->now = 5000;
+	fence_init(&r->f, nr_slots, need(longs * sizeof(long)),
+		   need(nr_slots * sizeof(u64)));
+}
+
+void rig_destroy(struct rig *r)
+{
+	struct fence_transfer *t = fence_find_next(&r->f, 0);
+
+	while (t) {
+		struct fence_transfer *next = fence_find_next(&r->f, t->generation);
+
+		/* The fence isn't asked again once pieces of it are gone. */
+		rb_erase_cached(&t->by_generation, &r->f.transfers);
+		free_piece(piece_of(t));
+		t = next;
+	}
+	free(r->f.taken);
+	free(r->f.owner);
+}
+
+int rig_setup(void **state)
+{
+	struct rig *r = need(sizeof(*r));
+
+	rig_init(r, SLOTS);
+	*state = r;
+	return 0;
+}
+
+int rig_teardown(void **state)
+{
+	rig_destroy(*state);
+	free(*state);
+	return 0;
+}
+
+bool slot_taken(const struct rig *r, u32 slot)
+{
+	return test_bit(slot, r->f.taken);
+}
+
+static void check_transfer(const struct fence_transfer *t)
+{
+	struct rb_node *n;
+	u32 nr = 0, unproven = 0;
+
+	for (n = rb_first(&t->leases); n; n = rb_next(n)) {
+		nr++;
+		unproven += rb_entry(n, struct fence_lease, node)->state !=
+			    LKVFENCE_LEASE_DRAINED;
+	}
+	assert_int_equal(t->nr_leases, nr);
+	assert_int_equal(t->unproven, unproven);
+	/* L2: what is ended and quiet isn't here any more. */
+	assert_true(t->state == LKVFENCE_STATE_WAITING || unproven);
+	/* L8: what is ended has a clock until it is in quarantine. */
+	assert_true(t->state == LKVFENCE_STATE_WAITING ||
+		    RB_EMPTY_NODE(&t->clock.node) == t->quarantined);
+}
+
+/* What the gauges must be, seen from outside. */
+static void check(const struct rig *r)
+{
+	const struct fence *f = &r->f;
+	u64 slots[4] = { 0 }, transfers[4] = { 0 }, bits = 0, released = 0;
+	struct fence_transfer *t = NULL;
+	u64 generation = 0;
+
+	for (u32 slot = 0; slot < r->nr_slots; slot++)
+		bits += slot_taken(r, slot);
+	while ((t = fence_find_next(f, generation))) {
+		u32 level = t->state == LKVFENCE_STATE_WAITING ? 1 :
+			    t->quarantined ? 3 : 2;
+
+		check_transfer(t);
+		for (; level; level--) {
+			slots[level] += t->nr_slots;
+			transfers[level]++;
+		}
+		generation = t->generation;
+	}
+	for (u32 i = 0; i < LKVFENCE_NR_OUTCOMES; i++)
+		released += f->counts.released[i];
+
+	assert_int_equal(f->slots_taken, bits);
+	assert_int_equal(f->slots_taken, slots[1]);
+	assert_int_equal(f->slots_held, slots[2]);
+	assert_int_equal(f->slots_quarantined, slots[3]);
+	assert_int_equal(f->transfers_alive, transfers[1]);
+	assert_int_equal(f->transfers_held, transfers[2]);
+	assert_int_equal(f->transfers_quarantined, transfers[3]);
+	assert_int_equal(f->counts.begun, f->transfers_alive + released);
+}
+
+/* Takes the news, frees what the fence forgot, and checks. */
+static void settle(struct rig *r)
+{
+	struct fence_transfer *t;
+	u32 bits;
+
+	while ((t = fence_news(&r->f, &bits))) {
+		assert_in_range(r->nr_news, 0, MAX_NEWS - 1);
+		r->news[r->nr_news].bits = bits;
+		r->news[r->nr_news++].t = *t;
+		if (bits & FENCE_NEWS_RELEASED)
+			free_piece(piece_of(t));
+	}
+	check(r);
+}
+
+static struct fence_lease *new_lease(struct piece *p, u32 source)
+{
+	struct fence_lease *l = need(sizeof(*l));
+
+	l->source = source;
+	p->leases[p->nr_leases++] = l;
+	return l;
+}
+
+int rig_begin(struct rig *r, const struct want *w, u64 *generation)
+{
+	struct piece *p = need(sizeof(*p));
+	u32 nr = 0;
+	int err = 0;
+
+	while (nr < 8 && (w->ranges[nr].count || w->ranges[nr].first))
+		nr++;
+	p->ranges = need(nr * sizeof(*p->ranges) + !nr);
+	memcpy(p->ranges, w->ranges, nr * sizeof(*p->ranges));
+	fence_transfer_init(&p->t);
+	p->t.tag = w->tag;
+	p->t.ttl_ns = w->ttl;
+	p->t.policy = w->policy;
+	p->t.ranges = p->ranges;
+	p->t.nr_ranges = nr;
+	for (u32 i = 0; i < 8 && w->sources[i] && !err; i++)
+		err = fence_transfer_lease(&p->t, new_lease(p, w->sources[i]));
+	if (!err)
+		err = fence_admit(&r->f, &p->t, r->max_transfers, &r->why);
+	if (err) {
+		free_piece(p);
+	} else {
+		/* Other regions take numbers too. */
+		fence_begin(&r->f, &p->t, r->f.last_generation + 3, r->now);
+		if (generation)
+			*generation = r->f.last_generation;
+	}
+	settle(r);
+	return err;
+}
+
+u64 rig_must_begin(struct rig *r, const struct want *w)
+{
+	u64 generation;
+
+	assert_int_equal(rig_begin(r, w, &generation), 0);
+	return generation;
+}
+
+struct fence_transfer *get(struct rig *r, u64 generation)
+{
+	struct fence_transfer *t;
+
+	assert_int_equal(fence_lookup(&r->f, generation, &t), 0);
+	assert_int_equal(t->generation, generation);
+	return t;
+}
+
+int take(struct rig *r, u64 generation, u32 source)
+{
+	struct fence_transfer *t = get(r, generation);
+	struct fence_lease *l = new_lease(piece_of(t), source);
+	int err = fence_take(&r->f, t, l, MAX_LEASES, r->now);
+
+	if (err) {
+		piece_of(t)->nr_leases--;
+		free(l);
+	}
+	settle(r);
+	return err;
+}
+
+int give(struct rig *r, u64 generation, u32 source, u32 status, u32 evidence)
+{
+	int err;
+
+	r->released = true;
+	err = fence_return(&r->f, generation, source, status, evidence, r->now,
+			   &r->released);
+	settle(r);
+	return err;
+}
+
+int drained(struct rig *r, u64 generation, u32 source)
+{
+	return give(r, generation, source, LKVFENCE_STATUS_DRAINED, CQE);
+}
+
+int failed(struct rig *r, u64 generation, u32 source)
+{
+	return give(r, generation, source, LKVFENCE_STATUS_FAILED,
+		    LKVFENCE_EVIDENCE_NONE);
+}
+
+void abort_for(struct rig *r, u64 generation, u32 reason, u32 policy, u64 timeout)
+{
+	fence_abort(&r->f, get(r, generation), reason, policy, timeout,
+		    &r->limits, r->now);
+	settle(r);
+}
+
+void abort_(struct rig *r, u64 generation)
+{
+	abort_for(r, generation, LKVFENCE_REASON_ABORTED,
+		  LKVFENCE_POLICY_DEFAULT, 0);
+}
+
+int finish(struct rig *r, u64 generation)
+{
+	int err = fence_finish(&r->f, get(r, generation), r->now);
+
+	settle(r);
+	return err;
+}
+
+int force(struct rig *r, u64 generation)
+{
+	int err = fence_force(&r->f, get(r, generation), r->now);
+
+	settle(r);
+	return err;
+}
+
+u32 at(struct rig *r, u64 when)
+{
+	u32 nr;
+
+	r->now = when;
+	nr = fence_expire(&r->f, &r->limits, when, 1000);
+	settle(r);
+	return nr;
+}
+
+void forget_news(struct rig *r)
+{
+	r->nr_news = 0;
+}
+
+const struct fence_transfer *only_news(struct rig *r, u64 generation, u32 bits)
+{
+	assert_int_equal(r->nr_news, 1);
+	assert_int_equal(r->news[0].t.generation, generation);
+	assert_int_equal(r->news[0].bits, bits);
+	forget_news(r);
+	return &r->news[0].t;
+}
+
+void no_news(struct rig *r)
+{
+	assert_int_equal(r->nr_news, 0);
+}
+
+struct image image_of(const struct rig *r)
+{
+	const struct fence *f = &r->f;
+	struct image i = {
+		.numbers = { f->slots_taken, f->slots_held, f->slots_quarantined,
+			     f->transfers_alive, f->transfers_held,
+			     f->transfers_quarantined, f->last_generation },
+	};
+
+	memcpy(i.taken, f->taken,
+	       (r->nr_slots + BITS_PER_LONG - 1) / BITS_PER_LONG * sizeof(long));
+	return i;
+}
+
+void must_be_unchanged(const struct rig *r, const struct image *before)
+{
+	struct image after = image_of(r);
+
+	assert_memory_equal(&after, before, sizeof(after));
+}

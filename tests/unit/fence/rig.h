@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * A fence on a test bench: gives it memory as the module does, takes all news
+ * after each call, frees what the fence forgot, and after each call derives
+ * from the outside what the fence's gauges and counters must say.
+ */
+#ifndef LKVFENCE_TEST_RIG_H
+#define LKVFENCE_TEST_RIG_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "fence.h"
+
+#define SLOTS		200	/* more than three words of the bitmap */
+#define MAX_TRANSFERS	8
+#define MAX_LEASES	4
+#define MAX_NEWS	64
+#define DEFAULT_NS	100	/* limits of the rig's fence */
+#define MAX_NS		1000
+
+#define TAINT		LKVFENCE_POLICY_TAINT
+#define QUARANTINE	LKVFENCE_POLICY_QUARANTINE
+#define CQE		LKVFENCE_EVIDENCE_SUCCESS_CQE
+
+/* What to begin. Lists end at the first range without count, source 0. */
+struct want {
+	u64 tag;
+	u64 ttl;
+	u32 policy;
+	struct lkvfence_range ranges[8];
+	u32 sources[8];
+};
+
+/* News as they came, with a copy of the transfer at that time. */
+struct news {
+	u32 bits;
+	struct fence_transfer t;
+};
+
+struct rig {
+	struct fence f;
+	struct fence_limits limits;
+	u32 nr_slots;
+	u64 max_transfers;
+	u64 now;
+	bool released;			/* what the last return said */
+	struct fence_refusal why;	/* of the last refused begin */
+	u32 nr_news;			/* since the last forget_news() */
+	struct news news[MAX_NEWS];
+};
+
+int rig_setup(void **state);
+int rig_teardown(void **state);
+void rig_init(struct rig *r, u32 nr_slots);
+void rig_destroy(struct rig *r);
+
+int rig_begin(struct rig *r, const struct want *w, u64 *generation);
+/* The generation of a transfer that must begin. */
+u64 rig_must_begin(struct rig *r, const struct want *w);
+#define begin(r, ...)		rig_must_begin(r, &(struct want){ __VA_ARGS__ })
+#define try_begin(r, ...)	rig_begin(r, &(struct want){ __VA_ARGS__ }, NULL)
+
+struct fence_transfer *get(struct rig *r, u64 generation);
+int take(struct rig *r, u64 generation, u32 source);
+int give(struct rig *r, u64 generation, u32 source, u32 status, u32 evidence);
+int drained(struct rig *r, u64 generation, u32 source);
+int failed(struct rig *r, u64 generation, u32 source);
+void abort_for(struct rig *r, u64 generation, u32 reason, u32 policy, u64 timeout);
+void abort_(struct rig *r, u64 generation);
+int finish(struct rig *r, u64 generation);
+int force(struct rig *r, u64 generation);
+/* It is @when now; returns how many expired. */
+u32 at(struct rig *r, u64 when);
+
+void forget_news(struct rig *r);
+/* The only news since the last time are of @generation, and these. */
+const struct fence_transfer *only_news(struct rig *r, u64 generation, u32 bits);
+void no_news(struct rig *r);
+
+/* Everything but the counters of refusals and returns. */
+struct image {
+	unsigned long taken[SLOTS / 64 + 2];
+	u64 numbers[7];
+};
+struct image image_of(const struct rig *r);
+void must_be_unchanged(const struct rig *r, const struct image *before);
+
+bool slot_taken(const struct rig *r, u32 slot);
+
+/* One behaviour, on a fresh rig. */
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
+#define RUN(tests)	cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL)
+
+#endif /* LKVFENCE_TEST_RIG_H */
