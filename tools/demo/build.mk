@@ -23,6 +23,9 @@ $(DEMO_OBJ): $(B)/demo/%.o: tools/demo/%.c
 $(B)/demo/lkvfence-demo: $(DEMO_OBJ) $(B)/lib/liblkvfence.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(DEMO_OBJ) $(B)/lib/liblkvfence.a -libverbs
 
+# tests/e2e/demo-*.sh run it too.
+e2e-programs: demo-build
+
 demo: demo-build
 	@rm -f $(B)/demo/result.json
 	tests/vm/run --kernel $(DEMO_KERNEL) --timeout 900 -- \

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash
+#
+# What demo-*.sh have in common: the demo is run once without the fence and once with it, and its result is judged.
+# Runs inside of tests/vm/run, from the project's root; needs build/demo/lkvfence-demo (make demo-build) and jq.
+set -u
+demo=build/demo/lkvfence-demo
+json=$(mktemp)
+count=0 failed=0
+export LC_ALL=C
+
+# ok WHAT STATUS
+ok() {
+	count=$((count + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $count - $1"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $1"
+	fi
+}
+
+# holds WHAT EXPRESSION: an expression of jq about the result is true; no result, no truth
+holds() {
+	[ "$(jq "$2" "$json" 2>&1)" = true ]
+	ok "$1" $?
+}
+
+# race PERCENT OPTION...: both runs, with so many hang-ups
+race() {
+	local percent=$1 status
+	shift
+	rm -f "$json"
+	"$demo" --both --hangups "$percent" --json "$json" "$@" </dev/null 2>&1 | sed 's/^/# /'
+	status=${PIPESTATUS[0]}
+	ok "$percent %: the demo ends well" "$status"
+	holds "$percent %: at least 500 requests in each run" \
+		'.control.requests >= 500 and .fence.requests >= 500'
+	holds "$percent %: the same clients hung up in both" \
+		".control.aborted == .fence.aborted and .fence.aborted == (.fence.requests * $percent / 100 | floor)"
+	holds "$percent %: each request is completed or aborted" \
+		'[.control, .fence] | all(.completed + .aborted == .requests)'
+	holds "$percent %: without the fence, requests read another's text" \
+		'.control.corrupted_requests > 0 and .control.stray_bytes > 0'
+	holds "$percent %: with the fence, none does" \
+		'.fence.corrupted_requests == 0 and .fence.stray_bytes == 0'
+	holds "$percent %: no slot is lost" \
+		'.control.slots_lost == 0 and .fence.slots_lost == 0'
+	holds "$percent %: with the fence, each request has an outcome" \
+		'.fence | (.outcomes | add) == .requests and .outcomes.completed == .completed'
+	holds "$percent %: slots came back by proof and by deadline" \
+		'.fence.outcomes.drained > 0 and .fence.outcomes.timeout > 0'
+	holds "$percent %: acknowledgements were lost, failed and sent twice" \
+		'[.control, .fence] | all(.acks | .lost > 0 and .failed > 0 and .twice > 0)'
+	holds "$percent %: each that was lost or failed cost the deadline" \
+		'.fence | .outcomes.timeout >= .acks.lost + .acks.failed'
+	holds "$percent %: each that was sent twice was refused the second time" \
+		'.fence | .acks_refused >= .acks.twice'
+	holds "$percent %: proof is quicker than the deadline" \
+		'.fence | .hold_ms.p50 > 0 and .hold_ms.p50 < .deadline_ms and .hold_ms.p50 < .hold_ms.p99'
+	holds "$percent %: without proof nothing came back before the deadline" \
+		'.fence.hold_ms.p99 >= 4000'
+	holds "$percent %: the module's books agree with the engine's" '.fence.books_agree'
+}
+
+# finish: the plan and the status
+finish() {
+	rm -f "$json"
+	echo "1..$count"
+	[ "$failed" -eq 0 ] && [ "$count" -gt 0 ]
+}
