@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* Return: by generation and source, with proof or without. */
+#include "rig.h"
+
+static void test_L2_last_return_releases(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .tag = 6, .ranges = { { 0, 3 } }, .sources = { 1, 2 });
+	const struct fence_transfer *t;
+
+	abort_(r, g);
+	forget_news(r);
+	assert_int_equal(drained(r, g, 2), 0);
+	assert_false(r->released);
+	no_news(r);
+	assert_int_equal(r->f.slots_taken, 3);
+	r->now += 7;
+	assert_int_equal(drained(r, g, 1), 0);
+	assert_true(r->released);
+	t = only_news(r, g, FENCE_NEWS_RELEASED);
+	assert_int_equal(t->outcome, LKVFENCE_OUTCOME_DRAINED);
+	assert_int_equal(t->state, LKVFENCE_STATE_RELEASED);
+	assert_int_equal(t->tag, 6);
+	assert_int_equal(t->released_ns - t->ended_ns, 7);
+	assert_int_equal(r->f.slots_taken, 0);
+	assert_int_equal(r->f.counts.returns_drained, 2);
+}
+
+static void test_L4_failed_lease_is_still_out(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2 });
+
+	abort_(r, g);
+	assert_int_equal(failed(r, g, 1), 0);
+	assert_false(r->released);
+	assert_int_equal(drained(r, g, 2), 0);
+	assert_false(r->released);
+	assert_int_equal(get(r, g)->unproven, 1);
+	assert_int_equal(r->f.slots_taken, 1);
+	assert_int_equal(r->f.counts.returns_failed, 1);
+	assert_int_equal(r->f.counts.returns_drained, 1);
+}
+
+/* Nor does it bring the deadline nearer, or move it. */
+static void test_L4_failed_return_leaves_the_deadline(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+	u64 deadline;
+
+	abort_(r, g);
+	deadline = fence_next_deadline(&r->f);
+	r->now += 10;
+	assert_int_equal(failed(r, g, 1), 0);
+	assert_int_equal(fence_next_deadline(&r->f), deadline);
+}
+
+static void test_L4_failed_before_the_end_holds_after_it(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+
+	assert_int_equal(failed(r, g, 1), 0);
+	assert_int_equal(finish(r, g), -EBUSY);
+	abort_(r, g);
+	assert_int_equal(get(r, g)->state, LKVFENCE_STATE_ENDED);
+}
+
+/* Proof that comes after "failed" is a second return, which changes nothing. */
+static void test_L5_drained_after_failed_is_a_duplicate(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+	struct image before;
+
+	abort_(r, g);
+	forget_news(r);
+	assert_int_equal(failed(r, g, 1), 0);
+	before = image_of(r);
+	assert_int_equal(drained(r, g, 1), -EALREADY);
+	assert_false(r->released);
+	must_be_unchanged(r, &before);
+	no_news(r);
+	assert_int_equal(get(r, g)->unproven, 1);
+	assert_int_equal(r->f.counts.returns_duplicate, 1);
+	assert_int_equal(r->f.counts.returns_drained, 0);
+}
+
+static void test_L5_second_return_is_counted_and_changes_nothing(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2 });
+
+	abort_(r, g);
+	forget_news(r);
+	assert_int_equal(drained(r, g, 1), 0);
+	/* Twice one source isn't once each of two. */
+	assert_int_equal(drained(r, g, 1), -EALREADY);
+	assert_int_equal(failed(r, g, 1), -EALREADY);
+	assert_false(r->released);
+	no_news(r);
+	assert_int_equal(r->f.counts.returns_duplicate, 2);
+	assert_int_equal(r->f.counts.returns_failed, 0);
+	assert_int_equal(get(r, g)->unproven, 1);
+}
+
+static void test_L5_released_generation_is_stale(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+	u64 next;
+
+	abort_(r, g);
+	assert_int_equal(drained(r, g, 1), 0);
+	/* The same slot, tag and source: a late return must not hit these. */
+	next = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+	abort_(r, next);
+	assert_int_equal(drained(r, g, 1), -ESTALE);
+	assert_int_equal(failed(r, g, 1), -ESTALE);
+	assert_false(r->released);
+	assert_int_equal(r->f.counts.returns_stale, 2);
+	assert_int_equal(get(r, next)->unproven, 1);
+}
+
+/* A generation between two of this region was given to another one. */
+static void test_L5_generation_of_another_region_is_stale(void **state)
+{
+	struct rig *r = *state;
+	u64 g;
+
+	begin(r, .tag = 1, .ranges = { { 0, 1 } }, .sources = { 1 });
+	g = begin(r, .tag = 2, .ranges = { { 1, 1 } }, .sources = { 1 });
+	assert_int_equal(drained(r, g - 1, 1), -ESTALE);
+	assert_int_equal(r->f.counts.returns_stale, 1);
+}
+
+static void test_L5_generation_never_issued_is_unknown(void **state)
+{
+	struct rig *r = *state;
+	u64 g;
+
+	assert_int_equal(drained(r, 1, 1), -ENOENT);
+	g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+	assert_int_equal(drained(r, g + 1, 1), -ENOENT);
+	assert_int_equal(drained(r, U64_MAX, 1), -ENOENT);
+	assert_int_equal(drained(r, 0, 1), -ENOENT);
+	assert_int_equal(r->f.counts.returns_unknown, 4);
+	assert_int_equal(r->f.counts.returns_stale, 0);
+}
+
+static void test_L5_source_without_lease_is_unknown(void **state)
+{
+	struct rig *r = *state;
+	u64 a = begin(r, .tag = 1, .ranges = { { 0, 1 } }, .sources = { 1 });
+	u64 b = begin(r, .tag = 2, .ranges = { { 1, 1 } }, .sources = { 2 });
+
+	abort_(r, a);
+	abort_(r, b);
+	assert_int_equal(drained(r, a, 2), -ENOENT);
+	assert_int_equal(drained(r, b, 1), -ENOENT);
+	assert_int_equal(drained(r, b, 0), -ENOENT);
+	assert_int_equal(r->f.counts.returns_unknown, 3);
+	assert_int_equal(r->f.transfers_alive, 2);
+}
+
+/* A return before the abort counts: the lease was there from the beginning. */
+static void test_L5_early_return_counts(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2, 3 });
+
+	assert_int_equal(drained(r, g, 1), 0);
+	assert_false(r->released);
+	assert_int_equal(failed(r, g, 2), 0);
+	assert_int_equal(r->f.counts.returns_early, 2);
+	abort_(r, g);
+	assert_int_equal(drained(r, g, 1), -EALREADY);
+	assert_int_equal(drained(r, g, 3), 0);
+	assert_int_equal(r->f.counts.returns_early, 2);
+	assert_int_equal(r->f.counts.returns_drained, 2);
+	assert_int_equal(r->f.counts.returns_failed, 1);
+	assert_int_equal(get(r, g)->unproven, 1);
+}
+
+/* All leases are back before the end, but the end has not come. */
+static void test_L2_early_returns_alone_release_nothing(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+
+	assert_int_equal(drained(r, g, 1), 0);
+	assert_false(r->released);
+	assert_int_equal(get(r, g)->state, LKVFENCE_STATE_WAITING);
+	assert_int_equal(r->f.slots_taken, 1);
+	no_news(r);
+}
+
+/* Each status with each evidence; what makes no sense changes nothing. */
+static void test_return_status_and_evidence(void **state)
+{
+	struct rig *r = *state;
+	struct fence_counts before;
+
+	for (u32 status = 0; status < 5; status++) {
+		for (u32 evidence = 0; evidence < LKVFENCE_NR_EVIDENCE + 3; evidence++) {
+			u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+			bool proof = evidence == LKVFENCE_EVIDENCE_SUCCESS_CQE ||
+				     evidence == LKVFENCE_EVIDENCE_IN_BAND ||
+				     (evidence >= LKVFENCE_EVIDENCE_RQ_FLUSHED &&
+				      evidence <= LKVFENCE_EVIDENCE_MR_DEREGISTERED);
+			bool good = status == LKVFENCE_STATUS_DRAINED ? proof :
+				    status == LKVFENCE_STATUS_FAILED && !evidence;
+
+			before = r->f.counts;
+			assert_int_equal(give(r, g, 1, status, evidence),
+					 good ? 0 : -EINVAL);
+			assert_false(r->released);
+			if (!good)
+				assert_memory_equal(&before, &r->f.counts,
+						    sizeof(before));
+			assert_int_equal(get(r, g)->unproven,
+					 !good || status == LKVFENCE_STATUS_FAILED);
+			if (get(r, g)->unproven) {
+				abort_(r, g);
+				assert_int_equal(at(r, r->now + DEFAULT_NS), 1);
+			} else {
+				assert_int_equal(finish(r, g), 0);
+			}
+			forget_news(r);
+		}
+	}
+}
+
+static void test_weakest_evidence_is_told(void **state)
+{
+	static const u32 proofs[] = {
+		LKVFENCE_EVIDENCE_MR_DEREGISTERED, LKVFENCE_EVIDENCE_IN_BAND,
+		LKVFENCE_EVIDENCE_QP_DESTROYED,
+	};
+	struct rig *r = *state;
+
+	/* Whatever the order in which they come. */
+	for (u32 first = 0; first < 3; first++) {
+		u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2, 3 });
+
+		for (u32 i = 0; i < 3; i++)
+			assert_int_equal(give(r, g, i + 1, LKVFENCE_STATUS_DRAINED,
+					      proofs[(first + i) % 3]), 0);
+		assert_int_equal(finish(r, g), 0);
+		assert_int_equal(only_news(r, g, FENCE_NEWS_RELEASED)->weakest,
+				 LKVFENCE_EVIDENCE_IN_BAND);
+	}
+}
+
+static void test_no_lease_needs_no_evidence(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } });
+
+	assert_int_equal(finish(r, g), 0);
+	assert_int_equal(only_news(r, g, FENCE_NEWS_RELEASED)->weakest,
+			 LKVFENCE_EVIDENCE_NONE);
+}
+
+/* From RQ_FLUSHED on the access was taken away. */
+static void test_outcome_is_revoked_by_such_evidence(void **state)
+{
+	struct rig *r = *state;
+
+	for (u32 e = LKVFENCE_EVIDENCE_SUCCESS_CQE;
+	     e <= LKVFENCE_EVIDENCE_MR_DEREGISTERED; e++) {
+		const struct fence_transfer *t;
+		u64 g;
+
+		if (e == LKVFENCE_EVIDENCE_TIMELINE)
+			continue;
+		g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2 });
+		abort_(r, g);
+		forget_news(r);
+		assert_int_equal(give(r, g, 2, LKVFENCE_STATUS_DRAINED, e), 0);
+		assert_int_equal(drained(r, g, 1), 0);
+		t = only_news(r, g, FENCE_NEWS_RELEASED);
+		assert_int_equal(t->outcome, e >= LKVFENCE_EVIDENCE_RQ_FLUSHED ?
+				 LKVFENCE_OUTCOME_REVOKED : LKVFENCE_OUTCOME_DRAINED);
+		assert_int_equal(t->weakest, CQE);
+	}
+	assert_int_equal(r->f.counts.released[LKVFENCE_OUTCOME_REVOKED], 4);
+	assert_int_equal(r->f.counts.released[LKVFENCE_OUTCOME_DRAINED], 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_L2_last_return_releases),
+		TEST(test_L4_failed_lease_is_still_out),
+		TEST(test_L4_failed_return_leaves_the_deadline),
+		TEST(test_L4_failed_before_the_end_holds_after_it),
+		TEST(test_L5_drained_after_failed_is_a_duplicate),
+		TEST(test_L5_second_return_is_counted_and_changes_nothing),
+		TEST(test_L5_released_generation_is_stale),
+		TEST(test_L5_generation_of_another_region_is_stale),
+		TEST(test_L5_generation_never_issued_is_unknown),
+		TEST(test_L5_source_without_lease_is_unknown),
+		TEST(test_L5_early_return_counts),
+		TEST(test_L2_early_returns_alone_release_nothing),
+		TEST(test_return_status_and_evidence),
+		TEST(test_weakest_evidence_is_told),
+		TEST(test_no_lease_needs_no_evidence),
+		TEST(test_outcome_is_revoked_by_such_evidence),
+	};
+
+	return RUN(tests);
+}
