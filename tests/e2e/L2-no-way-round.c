@@ -162,6 +162,7 @@ static void parameters(void)
 	gives(stat_of(f).slots_held, 8, "the slots stay out");
 	need(!drained(f, g, 1), "RETURN");
 	gives(event(f).outcome, LKVFENCE_OUTCOME_DRAINED, "proof releases it");
+	put_params_back();
 }
 
 static int writable(const char *dir)

@@ -39,8 +39,6 @@ wait "$HOLDER_PID" 2>/dev/null
 ok "no handle is left when it was killed" $?
 ! rmmod lkvfence 2>/dev/null
 ok "rmmod is refused while a hold lives" $?
-! rmmod -f lkvfence 2>/dev/null
-ok "rmmod -f as well" $?
 ! modprobe -r lkvfence 2>/dev/null
 ok "modprobe -r as well" $?
 [ "$(cat /sys/class/misc/lkvfence/regions/L2-unload/slots_held)" = 8 ]

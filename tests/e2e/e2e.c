@@ -416,12 +416,14 @@ static unsigned int nr_touched;
 static pid_t toucher;
 
 /* Last touched, first put back: some bound others. */
-static void put_back(void)
+void put_params_back(void)
 {
 	if (getpid() != toucher)
 		return;
-	while (nr_touched--)
+	while (nr_touched) {
+		nr_touched--;
 		write_file(touched[nr_touched].path, touched[nr_touched].old);
+	}
 }
 
 void set_param(const char *name, unsigned long val)
@@ -431,7 +433,7 @@ void set_param(const char *name, unsigned long val)
 
 	if (!toucher) {
 		toucher = getpid();
-		atexit(put_back);
+		atexit(put_params_back);
 	}
 	need(nr_touched < ARRAY_SIZE(touched), "room for parameters");
 	snprintf(touched[nr_touched].path, sizeof(touched[0].path), "%s%s",

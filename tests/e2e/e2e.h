@@ -115,8 +115,9 @@ bool adds_up(const struct lkvfence_stat *stat);
 const char *line_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* -errno, or 0. */
 int write_file(const char *path, const char *text);
-/* A parameter of the module; it gets its old value back at exit. */
+/* A parameter of the module; it gets its old value back at exit, or before. */
 void set_param(const char *name, unsigned long value);
+void put_params_back(void);
 bool region_exists(const char *name);
 
 /* Runs @fn in a child; its exit status, or 128 + the signal that ended it. */

@@ -33,8 +33,9 @@ int main(void)
 		taken++;
 	gives(lkvfence_take(f, g, i), -ENOSPC, "a lease too many");
 	gives(taken, 4096, "there are max_leases");
-	need(!lkvfence_abort_generation(f, g), "ABORT");
+	need(!abort_with(f, g, LKVFENCE_POLICY_QUARANTINE, 10), "ABORT");
 	gives(lkvfence_take(f, g, i), -ECANCELED, "L3: it has ended");
+	need(until(stat_of(f).slots_quarantined), "its deadline");
 	clear(f);
 	lkvfence_close(other);
 	lkvfence_close(f);

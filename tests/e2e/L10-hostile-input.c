@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * L10: any bytes get an errno. Random commands with random arguments, some
+ * nearly right, for some seconds, by two processes in one region; then the
+ * counters must add up and the region must work.
+ */
+#include "abi.h"
+
+#define NAME	"L10-hostile-input"
+#define SECONDS	4
+
+static uint64_t state;
+
+static uint64_t rnd(void)
+{
+	/* xorshift */
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static uint64_t below(uint64_t n)
+{
+	return rnd() % n;
+}
+
+/* A number near to something that matters. */
+static uint64_t number(void)
+{
+	static const uint64_t near[] = {
+		0, 1, 2, 63, 64, 4096, 65536, UINT32_MAX, 1ULL << 32,
+		10 * MS, 30000 * MS, 3600000 * MS, UINT64_MAX,
+	};
+
+	return below(4) ? near[below(ARRAY_SIZE(near))] + below(3) - 1 : rnd();
+}
+
+static char inner[1 << 16];
+
+static uint64_t pointer(void)
+{
+	switch (below(8)) {
+	case 0:
+		return 0;
+	case 1:
+		return number();
+	case 2:
+		return (uintptr_t)&inner[sizeof(inner) - below(64)];
+	default:
+		return (uintptr_t)&inner[below(64)];
+	}
+}
+
+static uint64_t a_generation(int fd)
+{
+	struct lkvfence_query q = {
+		.size = sizeof(q),
+		.by = below(2) ? LKVFENCE_QUERY_NEXT : LKVFENCE_QUERY_SLOT,
+		.slot = below(64),
+	};
+
+	return sys(fd, LKVFENCE_IOC_QUERY, &q) ? number() : q.generation;
+}
+
+static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
+{
+	struct lkvfence_range *range = (void *)inner;
+	struct lkvfence_return_item *item = (void *)inner;
+	int i;
+
+	arg->size = cmd->size;
+	switch (cmd->cmd) {
+	case LKVFENCE_IOC_BEGIN:
+	case LKVFENCE_IOC_HOLD:
+		arg->begin.tag = below(16);
+		arg->begin.ranges = pointer();
+		arg->begin.sources = pointer();
+		arg->begin.nr_ranges = below(4);
+		arg->begin.nr_sources = below(4);
+		arg->begin.policy = below(3);
+		if (cmd->cmd == LKVFENCE_IOC_HOLD && below(2))
+			arg->begin.timeout_ns = 10 * MS + below(100 * MS);
+		else if (cmd->cmd == LKVFENCE_IOC_BEGIN && below(2))
+			arg->begin.ttl_ns = 10 * MS + below(100 * MS);
+		for (i = 0; i < 16; i++)
+			range[i] = (struct lkvfence_range){ below(66), below(4) };
+		break;
+	case LKVFENCE_IOC_TAKE:
+		arg->take.generation = a_generation(fd);
+		arg->take.source = below(66);
+		break;
+	case LKVFENCE_IOC_RETURN:
+		arg->ret.items = pointer();
+		arg->ret.nr_items = below(20);
+		for (i = 0; i < 20; i++)
+			item[i] = (struct lkvfence_return_item){
+				.generation = a_generation(fd),
+				.source = below(66),
+				.status = below(4),
+				.evidence = below(12),
+			};
+		break;
+	case LKVFENCE_IOC_ABORT:
+		arg->abort.flags = below(2);
+		arg->abort.generation = a_generation(fd);
+		arg->abort.tag = below(16);
+		arg->abort.policy = below(3);
+		arg->abort.timeout_ns = below(2) ? 10 * MS : 0;
+		break;
+	case LKVFENCE_IOC_RELEASE:
+		arg->release.flags = below(2);
+		arg->release.generation = a_generation(fd);
+		break;
+	case LKVFENCE_IOC_QUERY:
+		arg->query.by = below(5);
+		arg->query.generation = a_generation(fd);
+		arg->query.ranges = pointer();
+		arg->query.leases = pointer();
+		arg->query.nr_ranges = below(4);
+		arg->query.nr_leases = below(4);
+		break;
+	case LKVFENCE_IOC_ADOPT:
+		arg->adopt.generation = a_generation(fd);
+		break;
+	default:
+		snprintf(arg->open.name, sizeof(arg->open.name), NAME);
+	}
+}
+
+static unsigned long one(int dev, int *fd, unsigned int *oddities)
+{
+	const struct abi_command *cmd = &abi_commands[below(ARRAY_SIZE(abi_commands))];
+	union abi_arg arg;
+	size_t i;
+	int ret;
+
+	memset(&arg, 0, sizeof(arg));
+	if (below(8))
+		sensible(*fd, cmd, &arg);
+	else
+		for (i = 0; i < sizeof(arg); i += 8)
+			((uint64_t *)&arg)[i / 8] = number();
+	/* Spoil some bytes. */
+	for (i = below(4); i && !below(2); i--)
+		((char *)&arg)[below(cmd->size)] = rnd();
+	if (cmd->cmd == LKVFENCE_IOC_OPEN)
+		arg.open.flags &= ~LKVFENCE_OPEN_CREATE;
+	ret = sys(cmd->on_device ? dev : *fd, cmd->cmd,
+		  below(32) ? (void *)&arg : (void *)(uintptr_t)pointer());
+	if (ret > 0 || ret < -4095 || ret == -ENOTTY)
+		++*oddities;
+	if (!ret && cmd->cmd == LKVFENCE_IOC_OPEN && arg.open.fd > 2) {
+		if (below(2)) {
+			close(*fd);
+			*fd = arg.open.fd;
+		} else {
+			close(arg.open.fd);
+		}
+	}
+	if (!below(8) && read(*fd, inner + below(sizeof(inner)), number()) < -1)
+		++*oddities;
+	return !ret;
+}
+
+static int hostile(void *arg)
+{
+	int64_t end = now_ns() + SECONDS * 1000 * (int64_t)MS;
+	int dev = device(), fd = region_fd(NAME, 0, LKVFENCE_OPEN_NONBLOCK);
+	unsigned long calls = 0, good = 0;
+	unsigned int oddities = 0;
+
+	state = *(uint64_t *)arg;
+	while (now_ns() < end) {
+		good += one(dev, &fd, &oddities);
+		calls++;
+	}
+	note("%lu calls, %lu of them succeeded", calls, good);
+	return oddities || good < 100 || calls < 1000;
+}
+
+int main(void)
+{
+	uint64_t seeds[2] = { 0x9e3779b97f4a7c15, now_ns() };
+	struct lkvfence *f = region(NAME, 64);
+	struct lkvfence_stat stat;
+	pid_t pid;
+
+	note("seed %" PRIu64, seeds[1]);
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid)
+		_exit(hostile(&seeds[0]));
+	gives(in_child(hostile, &seeds[1]), 0, "a seed that is new");
+	gives(status_of(pid), 0, "a seed that is always the same");
+	stat = stat_of(f);
+	check(adds_up(&stat), "begun = alive + released: %" PRIu64 " = %" PRIu64 " + ...",
+	      (uint64_t)stat.begun, (uint64_t)stat.transfers_alive);
+	clear(f);
+	stat = stat_of(f);
+	check(!stat.slots_taken && !stat.slots_held && !stat.slots_quarantined &&
+	      adds_up(&stat), "all slots come back");
+	gives(lkvfence_release(f, begin(f, 1, 0, 64, 0)), 0, "the region works");
+	lkvfence_close(f);
+	return done();
+}
