@@ -24,6 +24,7 @@ static void clock_work(struct work_struct *work)
 {
 	struct region *r = container_of(work, struct region, work);
 	struct fence_limits limits = param_limits();
+	bool idle;
 	u32 nr;
 
 	do {
@@ -32,12 +33,14 @@ static void clock_work(struct work_struct *work)
 		nr = fence_expire(&r->fence, &limits, ktime_get_ns(), BATCH);
 		/* Arms the timer; at once, where more are due. */
 		region_settle(r, NULL, 0);
+		idle = !r->fence.transfers_alive;
 		mutex_unlock(&r->lock);
 		cond_resched();
 	} while (nr == BATCH);
 
 	/* It may have been kept by nothing but what has just been released. */
-	region_retire(r);
+	if (idle)
+		region_retire(r);
 	region_put(r);
 }
 

@@ -120,14 +120,20 @@ static void consume(struct handle *h, struct batch *b)
 }
 
 /* Returns the number of bytes; 0 when there is no event. */
-static ssize_t read_some(struct handle *h, char __user *buf, size_t len)
+static ssize_t read_some(struct handle *h, char __user *buf, size_t len,
+			 bool nonblock)
 {
 	struct batch b;
 	size_t done = 0;
 	ssize_t err = 0;
 
-	if (mutex_lock_interruptible(&h->read_lock))
+	/* Another reader may be stuck in its memory: don't wait for that. */
+	if (nonblock) {
+		if (!mutex_trylock(&h->read_lock))
+			return -EAGAIN;
+	} else if (mutex_lock_interruptible(&h->read_lock)) {
 		return -ERESTARTSYS;
+	}
 	while (len - done >= sizeof(struct lkvfence_event)) {
 		peek(h, &b, min_t(size_t, BATCH, (len - done) /
 				  sizeof(struct lkvfence_event)));
@@ -150,15 +156,16 @@ static ssize_t read_some(struct handle *h, char __user *buf, size_t len)
 ssize_t event_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
 {
 	struct handle *h = file->private_data;
+	bool nonblock = file->f_flags & O_NONBLOCK;
 	ssize_t ret;
 
 	if (len < sizeof(struct lkvfence_event))
 		return -EINVAL;
 	for (;;) {
-		ret = read_some(h, buf, len);
+		ret = read_some(h, buf, len, nonblock);
 		if (ret)
 			return ret;
-		if (file->f_flags & O_NONBLOCK)
+		if (nonblock)
 			return -EAGAIN;
 		/* Another reader may be faster: look again. */
 		ret = wait_event_interruptible(h->wait, READ_ONCE(h->nr_unread));

@@ -445,6 +445,20 @@ static bool is_proof(u32 evidence)
 	}
 }
 
+/* Proof by taking the access away. */
+static bool is_revocation(u32 evidence)
+{
+	switch (evidence) {
+	case LKVFENCE_EVIDENCE_RQ_FLUSHED:
+	case LKVFENCE_EVIDENCE_MW_INVALIDATED:
+	case LKVFENCE_EVIDENCE_QP_DESTROYED:
+	case LKVFENCE_EVIDENCE_MR_DEREGISTERED:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool is_return(u32 status, u32 evidence)
 {
 	switch (status) {
@@ -465,7 +479,7 @@ static void drain(struct fence_transfer *t, struct fence_lease *lease,
 	t->unproven--;
 	if (t->weakest == LKVFENCE_EVIDENCE_NONE || evidence < t->weakest)
 		t->weakest = evidence;
-	if (evidence >= LKVFENCE_EVIDENCE_RQ_FLUSHED)
+	if (is_revocation(evidence))
 		t->revoked = true;
 }
 
@@ -519,7 +533,7 @@ void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
 {
 	u64 deadline;
 
-	/* L4: stricter, never laxer. */
+	/* L4: stricter, never laxer; policies are numbered in that order. */
 	if (policy > t->policy)
 		t->policy = policy;
 

@@ -119,7 +119,7 @@ struct fence_transfer {
  */
 struct fence_counts {
 	u64 begun;
-	u64 released[LKVFENCE_NR_OUTCOMES];
+	u64 released[LKVFENCE_MAX_OUTCOMES];
 	u64 returns_drained;
 	u64 returns_failed;
 	u64 returns_early;
@@ -143,7 +143,8 @@ struct fence_counts {
  * @clock: times to live and deadlines
  * @held: ended transfers, the oldest first
  * @news: transfers of which there is something to tell, in order
- * @last_generation: the highest generation issued
+ * @last_generation: the highest generation issued; what is lower was issued
+ *	before. The caller may set it when the fence is new
  * @slots_taken: slots of unreleased transfers
  * @slots_held: of these, slots of ended ones
  * @slots_quarantined: of these, slots in quarantine

@@ -10,9 +10,8 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/random.h>
+#include <linux/sysfs.h>
 #include <linux/time.h>
-#include <linux/time64.h>
-#include <linux/timekeeping.h>
 
 #include "main.h"
 #include "region.h"
@@ -75,7 +74,7 @@ MODULE_PARM_DESC(timeout_min_ms, "The shortest timeout that may be asked for, in
 module_param_cb(timeout_max_ms, &timeout_ops, &timeout_max_ms, 0644);
 MODULE_PARM_DESC(timeout_max_ms, "The longest timeout that may be asked for, in ms (3600000)");
 module_param(max_slots, uint, 0644);
-MODULE_PARM_DESC(max_slots, "Slots in a region, at most 1073741824 (16777216)");
+MODULE_PARM_DESC(max_slots, "Slots in a region, at most 268435455 (16777216)");
 module_param(max_regions, uint, 0644);
 MODULE_PARM_DESC(max_regions, "Regions (1024)");
 module_param(max_transfers, uint, 0644);
@@ -101,8 +100,8 @@ u64 param_timeout_min_ns(void)
 
 u32 param_max_slots(void)
 {
-	/* What an int can count, with room to spare. */
-	return min(READ_ONCE(max_slots), 1U << 30);
+	/* The kernel allocates no more than INT_MAX bytes at once. */
+	return min_t(u32, READ_ONCE(max_slots), INT_MAX / sizeof(u64));
 }
 
 u32 param_max_regions(void)
@@ -116,34 +115,36 @@ u32 param_max_transfers(void)
 }
 
 /*
- * Generations. The first one is the wall clock at load, in nanoseconds, and
- * each further one is higher by 1. A call takes much longer than a
- * nanosecond, so the numbers fall behind the clock, and the next load begins
- * above all that were given: never the same twice, and older is lower.
- *
- * A host without a clock wakes up in the past. Before this code was written it
- * can't be, so the first number is then drawn at random from a space that the
- * clock won't reach before 2116.
+ * Generations. The first one is drawn at random from 2^62 numbers, and each
+ * further one is higher by 1. No clock is trusted: hosts without one wake up
+ * at the same moment again and again, and others are set back. Two loads of
+ * which each begins n transfers share a number with probability n / 2^61: for
+ * n of 10^12 that is less than 1 in two million.
  */
-#define WRITTEN_NS	(1764460800ULL * NSEC_PER_SEC)	/* 2025-11-30 */
-
 static atomic64_t last_generation;
 
-static void generation_init(void)
+static int generation_init(void)
 {
-	u64 first = ktime_get_real_ns();
+	u64 first;
+	int err;
 
-	if (first < WRITTEN_NS) {
-		get_random_bytes(&first, sizeof(first));
-		first = BIT_ULL(62) | first >> 2;
-		pr_notice("the clock is not set: generations start at random\n");
-	}
-	atomic64_set(&last_generation, first);
+	/* A machine that has just started may have no randomness yet. */
+	err = wait_for_random_bytes();
+	if (err)
+		return err;
+	get_random_bytes(&first, sizeof(first));
+	atomic64_set(&last_generation, BIT_ULL(62) | first >> 2);
+	return 0;
 }
 
 u64 generation_next(void)
 {
 	return atomic64_inc_return(&last_generation);
+}
+
+u64 generation_last(void)
+{
+	return atomic64_read(&last_generation);
 }
 
 /*
@@ -160,7 +161,6 @@ static struct miscdevice device = {
 
 static int __init lkvfence_init(void)
 {
-	struct kobject *kobj;
 	int err;
 
 	if (!timeouts_ordered(timeout_min_ms, timeout_default_ms, timeout_max_ms)) {
@@ -168,29 +168,33 @@ static int __init lkvfence_init(void)
 		return -EINVAL;
 	}
 	loaded = true;
-	generation_init();
+	err = generation_init();
+	if (err)
+		return err;
 	sysfs_prepare();
 
 	lkvfence_wq = alloc_workqueue("lkvfence", WQ_UNBOUND, 0);
 	if (!lkvfence_wq)
 		return -ENOMEM;
 
+	/* Regions live below the module, so that they can before the device does. */
+	regions_kobj = kobject_create_and_add("regions", &THIS_MODULE->mkobj.kobj);
+	if (!regions_kobj) {
+		err = -ENOMEM;
+		goto destroy_wq;
+	}
+
 	err = misc_register(&device);
 	if (err)
-		goto destroy_wq;
+		goto put_regions;
 
-	/* The device may be open already; a region waits for its place. */
-	kobj = kobject_create_and_add("regions", &device.this_device->kobj);
-	if (!kobj) {
-		err = -ENOMEM;
-		goto deregister;
-	}
-	/* Pairs with region_publish(): who sees it sees it whole. */
-	smp_store_release(&regions_kobj, kobj);
+	/* The device may be open by now: nothing that follows may fail. */
+	if (sysfs_create_link(&device.this_device->kobj, regions_kobj, "regions"))
+		pr_warn("no link to the regions in sysfs; they are in /sys/module/lkvfence/regions\n");
 	return 0;
 
-deregister:
-	misc_deregister(&device);
+put_regions:
+	kobject_put(regions_kobj);
 destroy_wq:
 	destroy_workqueue(lkvfence_wq);
 	return err;
@@ -199,8 +203,9 @@ destroy_wq:
 static void __exit lkvfence_exit(void)
 {
 	/* No region is left: each one keeps the module. */
-	kobject_put(regions_kobj);
+	sysfs_remove_link(&device.this_device->kobj, "regions");
 	misc_deregister(&device);
+	kobject_put(regions_kobj);
 	/* The last region's work may still be on its way out. */
 	destroy_workqueue(lkvfence_wq);
 }

@@ -33,6 +33,9 @@ u32 param_max_transfers(void);
  */
 u64 generation_next(void);
 
+/* The last number that was given. */
+u64 generation_last(void);
+
 /* Runs what deadlines cause. Unbound: regions don't wait for each other (L9). */
 extern struct workqueue_struct *lkvfence_wq;
 

@@ -22,7 +22,11 @@
 #include "region.h"
 
 /* Transfers orphaned before others get the region's lock. */
-#define BATCH	64
+#define BATCH		64
+
+/* Lines in the log of one region: so many in so long. */
+#define LOG_BURST	10
+#define LOG_INTERVAL	(60 * HZ)
 
 /* The table. See region.h for the order of locks. */
 static DEFINE_MUTEX(regions_lock);
@@ -40,10 +44,12 @@ struct transfer *transfer_alloc(u32 nr_ranges, u32 nr_leases)
 	struct transfer *t;
 	size_t size;
 
+	BUILD_BUG_ON(offsetof(struct transfer, ranges) % __alignof__(*t->leases));
+	BUILD_BUG_ON(sizeof(*t->ranges) % __alignof__(*t->leases));
 	/* Both are bounded by MAX_*: no overflow. */
 	size = struct_size(t, ranges, nr_ranges) +
 	       nr_leases * sizeof(struct fence_lease);
-	t = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	t = kvmalloc(size, GFP_USER_SIZED);
 	if (!t)
 		return NULL;
 	memset(t, 0, sizeof(*t));
@@ -85,6 +91,23 @@ void lease_free(struct fence_lease *lease)
 	object_destroyed(OBJECT_LEASE);
 }
 
+/* L7. All are counted; a storm of them is not logged line by line. */
+static void log_news(struct region *r, const struct fence_transfer *t, u32 bits)
+{
+	const char *what;
+
+	if (bits & FENCE_NEWS_RELEASED && t->outcome == LKVFENCE_OUTCOME_TIMEOUT)
+		what = "released without proof, tainted";
+	else if (bits & FENCE_NEWS_QUARANTINED)
+		what = "in quarantine, kept";
+	else
+		return;
+	if (__ratelimit(&r->log))
+		pr_notice("region %s: generation %llu, tag %llu: %s: %u slots\n",
+			  kobject_name(&r->kobj), t->generation, t->tag, what,
+			  t->nr_slots);
+}
+
 void region_settle(struct region *r, const struct handle *caller, u32 mute)
 {
 	struct fence_transfer *ft;
@@ -94,15 +117,7 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 	while ((ft = fence_news(&r->fence, &bits))) {
 		struct transfer *t = to_transfer(ft);
 
-		/* L7. A storm of timeouts is counted, but not all logged. */
-		if (ft->outcome == LKVFENCE_OUTCOME_TIMEOUT)
-			pr_notice_ratelimited("region %s: generation %llu (tag %llu) released without proof, %u slots are tainted\n",
-					      kobject_name(&r->kobj), ft->generation,
-					      ft->tag, ft->nr_slots);
-		if (bits & FENCE_NEWS_QUARANTINED)
-			pr_notice_ratelimited("region %s: generation %llu (tag %llu) is in quarantine, %u slots stay out\n",
-					      kobject_name(&r->kobj), ft->generation,
-					      ft->tag, ft->nr_slots);
+		log_news(r, ft, bits);
 		if (bits & FENCE_NEWS_RELEASED)
 			list_del_init(&t->owned);
 		if (t->owner)
@@ -207,8 +222,8 @@ static struct region *region_alloc(const struct lkvfence_open *arg)
 
 	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 	taken = kvcalloc(BITS_TO_LONGS(arg->nr_slots), sizeof(*taken),
-			 GFP_KERNEL_ACCOUNT);
-	owner = kvmalloc_array(arg->nr_slots, sizeof(*owner), GFP_KERNEL_ACCOUNT);
+			 GFP_USER_SIZED);
+	owner = kvmalloc_array(arg->nr_slots, sizeof(*owner), GFP_USER_SIZED);
 	if (!r || !taken || !owner) {
 		kvfree(owner);
 		kvfree(taken);
@@ -227,7 +242,10 @@ static struct region *region_alloc(const struct lkvfence_open *arg)
 	r->base = arg->base;
 	mutex_init(&r->lock);
 	fence_init(&r->fence, arg->nr_slots, taken, owner);
+	/* L5: what was issued before, in a region of this name too, is stale. */
+	r->fence.last_generation = generation_last();
 	clock_init(r);
+	ratelimit_state_init(&r->log, LOG_INTERVAL, LOG_BURST);
 	return r;
 }
 
@@ -285,17 +303,11 @@ static int region_join(struct region *r, struct lkvfence_open *arg)
 /* Put a new region into the table, with the reference of its first handle. */
 static int region_publish(struct region *r, const char *name)
 {
-	struct kobject *parent;
 	int err;
 
-	/* Pairs with lkvfence_init(). */
-	parent = smp_load_acquire(&regions_kobj);
-	/* Module init isn't through yet. */
-	if (!parent)
-		return -EAGAIN;
 	if (nr_regions >= param_max_regions())
 		return -ENOSPC;
-	err = kobject_add(&r->kobj, parent, "%s", name);
+	err = kobject_add(&r->kobj, regions_kobj, "%s", name);
 	if (err)
 		return err;
 	list_add_tail(&r->node, &regions);
@@ -356,6 +368,16 @@ static void add_counts(struct fence_counts *sum, const struct fence_counts *c)
 		to[i] += from[i];
 }
 
+static u64 region_alive(struct region *r)
+{
+	u64 alive;
+
+	mutex_lock(&r->lock);
+	alive = r->fence.transfers_alive;
+	mutex_unlock(&r->lock);
+	return alive;
+}
+
 /* Drop @handles handles of a region, and the region itself if unused. */
 static void leave(struct region *r, u32 handles)
 {
@@ -363,14 +385,11 @@ static void leave(struct region *r, u32 handles)
 
 	mutex_lock(&regions_lock);
 	r->handles -= handles;
-	mutex_lock(&r->lock);
-	unused = !r->handles && !r->fence.transfers_alive;
-	mutex_unlock(&r->lock);
+	unused = !r->handles && !r->retired && !region_alive(r);
 	/*
 	 * Nobody can begin a transfer in it without a handle, nor get a handle
 	 * without the table: what was unused stays unused.
 	 */
-	unused = unused && !r->retired;
 	if (unused) {
 		r->retired = true;
 		list_del(&r->node);
@@ -454,19 +473,45 @@ void region_stat(struct region *r, struct lkvfence_stat *stat)
 	stat->base = r->base;
 }
 
-u32 regions_stat(struct lkvfence_stat *stat)
+/*
+ * References to all regions there are, and the counters of those that are
+ * gone, of one instant: a region that goes from now on is still counted once.
+ */
+static struct region **all_regions(u32 *nr, struct fence_counts *gone)
+{
+	struct region **all, *r;
+	u32 i = 0;
+
+	mutex_lock(&regions_lock);
+	*nr = nr_regions;
+	*gone = retired_counts;
+	all = kmalloc_array(nr_regions, sizeof(*all), GFP_KERNEL);
+	if (all) {
+		list_for_each_entry(r, &regions, node) {
+			region_get(r);
+			all[i++] = r;
+		}
+	}
+	mutex_unlock(&regions_lock);
+	return all;
+}
+
+int regions_stat(struct lkvfence_stat *stat, u32 *nr)
 {
 	struct fence_counts counts;
-	struct region *r;
-	u32 nr;
+	struct region **all;
+	u32 i;
 
 	memset(stat, 0, sizeof(*stat));
-	mutex_lock(&regions_lock);
-	counts = retired_counts;
-	list_for_each_entry(r, &regions, node)
-		sum_region(r, stat, &counts);
-	nr = nr_regions;
-	mutex_unlock(&regions_lock);
+	all = all_regions(nr, &counts);
+	if (!all)
+		return -ENOMEM;
+	/* L9: one that is busy is waited for with no lock held. */
+	for (i = 0; i < *nr; i++) {
+		sum_region(all[i], stat, &counts);
+		region_put(all[i]);
+	}
+	kfree(all);
 	copy_counts(stat, &counts);
-	return nr;
+	return 0;
 }

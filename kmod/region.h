@@ -25,11 +25,18 @@
 #include <linux/kobject.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/ratelimit.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "fence.h"
+
+/*
+ * For memory whose size a user chose: charged to that user, and not worth a
+ * line in the log when there is none (L10).
+ */
+#define GFP_USER_SIZED	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /**
  * struct region - a named pool of slots
@@ -47,6 +54,7 @@
  * @timer: fires at @armed
  * @armed: U64_MAX, or when @timer fires; guarded by @lock
  * @work: acts on what the timer saw
+ * @log: keeps a storm of timeouts out of the kernel's log; guarded by @lock
  */
 struct region {
 	struct kobject kobj;
@@ -65,6 +73,7 @@ struct region {
 	struct hrtimer timer;
 	u64 armed;
 	struct work_struct work;
+	struct ratelimit_state log;
 };
 
 /**
@@ -160,10 +169,11 @@ void region_stat(struct region *r, struct lkvfence_stat *stat);
 /**
  * regions_stat() - sums over all regions there are and were
  * @stat: filled; name and geometry are empty
+ * @nr: set to how many regions there are
  *
- * Return: how many regions there are.
+ * Return: 0, or -ENOMEM.
  */
-u32 regions_stat(struct lkvfence_stat *stat);
+int regions_stat(struct lkvfence_stat *stat, u32 *nr);
 
 static inline void region_get(struct region *r)
 {
@@ -205,7 +215,7 @@ void clock_stop(struct region *r);
 void sysfs_prepare(void);
 extern const struct attribute_group *region_groups[];
 extern const struct attribute_group *module_groups[];
-/* /sys/class/misc/lkvfence/regions; NULL until the end of module init */
+/* /sys/module/lkvfence/regions, and /sys/class/misc/lkvfence/regions */
 extern struct kobject *regions_kobj;
 
 #endif /* LKVFENCE_REGION_H */

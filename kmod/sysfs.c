@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /sys/class/misc/lkvfence/: one value a file; sums over all regions there are
- * and were. regions/NAME/ has the same for each region. All are readable by
- * anybody, and none can be written.
+ * and were. regions/NAME/ has the same for each region. All but a region's
+ * base are readable by anybody, and none can be written.
  */
 #include <linux/device.h>
 #include <linux/kobject.h>
@@ -44,21 +44,25 @@ static ssize_t module_show(struct device *dev, struct device_attribute *attr,
 {
 	struct value *v = container_of(attr, struct value, module);
 	struct lkvfence_stat stat;
+	u32 nr;
+	int err = regions_stat(&stat, &nr);
 
-	regions_stat(&stat);
-	return sysfs_emit(buf, "%llu\n", value_in(&stat, v));
+	return err ?: sysfs_emit(buf, "%llu\n", value_in(&stat, v));
 }
 
-#define VALUE(_name, _member) {						\
-	.region = __ATTR(_name, 0444, region_show, NULL),		\
-	.module = __ATTR(_name, 0444, module_show, NULL),		\
+#define VALUE_MODE(_name, _member, _mode) {				\
+	.region = __ATTR(_name, _mode, region_show, NULL),		\
+	.module = __ATTR(_name, _mode, module_show, NULL),		\
 	.offset = offsetof(struct lkvfence_stat, _member),		\
 }
+
+#define VALUE(_name, _member)	VALUE_MODE(_name, _member, 0444)
 
 static struct value values[] = {
 	/* These two mean nothing for all regions together. */
 	VALUE(slot_size, slot_size),
-	VALUE(base, base),
+	/* An address in somebody's process is not for everybody. */
+	VALUE_MODE(base, base, 0400),
 #define REGION_ONLY	2
 
 	VALUE(slots, slots),
@@ -106,8 +110,10 @@ static ssize_t nr_regions_show(struct device *dev,
 			       struct device_attribute *attr, char *buf)
 {
 	struct lkvfence_stat stat;
+	u32 nr;
+	int err = regions_stat(&stat, &nr);
 
-	return sysfs_emit(buf, "%u\n", regions_stat(&stat));
+	return err ?: sysfs_emit(buf, "%u\n", nr);
 }
 static DEVICE_ATTR_RO(nr_regions);
 

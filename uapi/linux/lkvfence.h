@@ -62,8 +62,8 @@
  * read(2) on a handle returns as many struct lkvfence_event as are there and
  * fit; it blocks while there are none (EAGAIN with O_NONBLOCK), and fails with
  * EINVAL when not even one fits. poll(2) reports POLLIN while one is there.
- * Events are never lost or merged; those of one transfer come in the order
- * ENDED, QUARANTINED, RELEASED:
+ * Events are never lost or merged while the handle lives; those of one transfer
+ * come in the order ENDED, QUARANTINED, RELEASED:
  *
  *   ENDED        somebody else than its owner ended it (another handle's ABORT,
  *                or its time to live), and its slots are held
@@ -74,15 +74,20 @@
  *
  * An orphan that was not adopted has nobody to tell; the counters know it.
  *
+ * The event is the report. Where a call's answer says that a transfer is
+ * released (state of ABORT and HOLD, released of a return), the event comes as
+ * well: who acts on both gives slots back twice.
+ *
  * STRUCTS
  *
  * Every command takes a pointer to a struct whose first member is its size as
  * the caller knows it. Structs grow at the end. The kernel takes a shorter,
  * older struct (missing members count as 0) down to the size of ABI 1, and a
- * longer, newer one if what it doesn't know is 0 (else E2BIG). Pointers are
- * passed as 64-bit numbers, so that 32-bit programs work on a 64-bit kernel.
- * Members marked "out" are ignored on the way in. Members named pad, and flags
- * not defined here, must be 0 (else EINVAL).
+ * longer, newer one, up to a page, if what it doesn't know is 0 (else E2BIG).
+ * Pointers are passed as 64-bit numbers, so that 32-bit programs work on a
+ * 64-bit kernel. Members marked "out" are ignored on the way in; others come
+ * back as they were. Members named pad, and flags not defined here, must be 0
+ * (else EINVAL).
  *
  * Times are nanoseconds of CLOCK_MONOTONIC; timeouts are relative, everything
  * the kernel reports as *_ns is absolute. 0 means "not set".
@@ -97,9 +102,10 @@
  *   ERANGE   a slot beyond the region, a timeout out of bounds, or a count
  *            above the limits that INFO reports
  *   ENOMEM   no memory, or the caller's memory limit is reached
- *   ENOENT   nothing of that name, tag, or generation was ever there. A
- *            generation is "never issued" for a region if it is higher than
- *            all that this region issued
+ *   ENOENT   nothing of that name, tag, or generation is or was there. A
+ *            generation was never issued if it is higher than all that the
+ *            region issued, and than all that had been issued on this host
+ *            when the region was created
  *   ESTALE   the generation was issued earlier and is released
  *   EPERM    needs a capability which the caller lacks
  *   EACCES   the region's owner and mode don't let the caller in
@@ -217,14 +223,18 @@ enum lkvfence_outcome {
 	LKVFENCE_OUTCOME_GONE		= 5,
 };
 
+/* How many this header knows, and how many structs have room for, for good. */
 #define LKVFENCE_NR_OUTCOMES		6
+#define LKVFENCE_MAX_OUTCOMES		8
 
 /**
  * enum lkvfence_status - with what a lease is given back
  * @LKVFENCE_STATUS_DRAINED: the source touches the slots no more; the return
  *	names the evidence
- * @LKVFENCE_STATUS_FAILED: the source gave up and proves nothing. The lease
- *	counts as out until the deadline (L4); evidence must be NONE
+ * @LKVFENCE_STATUS_FAILED: the source gave up and proves nothing; evidence
+ *	must be NONE. The lease counts as out until the deadline (L4), and no
+ *	later return proves it (L5): a source that may yet be able to does not
+ *	give its lease back until then
  */
 enum lkvfence_status {
 	LKVFENCE_STATUS_DRAINED		= 1,
@@ -269,6 +279,7 @@ enum lkvfence_evidence {
 	LKVFENCE_EVIDENCE_BACKING_GONE		= 10,
 };
 
+/* How many this header knows. */
 #define LKVFENCE_NR_EVIDENCE		11
 
 /**
@@ -326,11 +337,12 @@ struct lkvfence_info {
  * @flags: LKVFENCE_OPEN_*
  * @name: the region's name, ends in NUL; bytes behind that are ignored
  * @slot_size: bytes in a slot; out: that of the region
- * @base: address of slot 0 in the engine, or 0; told to whoever opens the
+ * @base: address of slot 0 in the engine, or 0; told to whoever may open the
  *	region, not used by the kernel; out: that of the region
  * @nr_slots: slots in the region; out: that of the region
  * @mode: permission bits of a region that gets created, as of a file, out of
- *	0666; to open it, both read and write are needed. Ignored otherwise
+ *	0666; to open it, both read and write are needed. Ignored otherwise;
+ *	out: that of the region
  * @fd: out: the handle, close-on-exec
  * @created: out: 1 if the region was created by this call
  *
@@ -340,8 +352,7 @@ struct lkvfence_info {
  *
  * Errors: EEXIST with EXCLUSIVE; ENOENT without CREATE; ENOTUNIQ the region
  * has another geometry, which the out members then tell; EACCES; ENOSPC too
- * many regions; EMFILE, ENFILE too many descriptors; EAGAIN the module is only
- * just being loaded.
+ * many regions; EMFILE, ENFILE too many descriptors.
  */
 struct lkvfence_open {
 	__u32 size;
@@ -386,7 +397,7 @@ struct lkvfence_open {
  *	released as TIMEOUT
  * @handles: out: open handles of the region
  *
- * All values are of one instant.
+ * All values are of one instant, but for handles.
  */
 struct lkvfence_stat {
 	__u32 size;
@@ -403,7 +414,7 @@ struct lkvfence_stat {
 	__u64 transfers_quarantined;
 	__u64 oldest_hold_ns;
 	__u64 begun;
-	__u64 released[LKVFENCE_NR_OUTCOMES];
+	__u64 released[LKVFENCE_MAX_OUTCOMES];
 	__u64 returns_drained;
 	__u64 returns_failed;
 	__u64 returns_early;
@@ -517,9 +528,9 @@ struct lkvfence_return_item {
  * @nr_items: 1 to max_ranges
  * @nr_accepted: out: items whose result is 0
  *
- * Each item stands for itself. Where a later one can't be read or written
- * (EFAULT), those before it have taken effect; repeating the call is safe.
- * A signal is not looked at before the end.
+ * Each item stands for itself. Where one can't be read or written (EFAULT), any
+ * of the others may have taken effect; repeating the call is safe, for a return
+ * that did is then EALREADY or ESTALE.
  */
 struct lkvfence_return {
 	__u32 size;
@@ -540,12 +551,14 @@ struct lkvfence_return {
  * @tag: with BY_TAG: which, among those that have not ended; out
  * @timeout_ns: how long to wait for proof, within the bounds of INFO; 0: the
  *	default
- * @policy: enum lkvfence_policy; out: the one in force
- * @reason: LKVFENCE_REASON_ABORTED to SHUTDOWN; 0: ABORTED; out: the one that
- *	ended it
- * @deadline_ns: out: the deadline in force
+ * @policy: enum lkvfence_policy
+ * @reason: LKVFENCE_REASON_ABORTED to SHUTDOWN; 0: ABORTED
+ * @deadline_ns: out: the deadline in force; in quarantine the one that passed;
+ *	0 where there was nothing to wait for
  * @state: out: ENDED, or RELEASED where there was nothing to wait for
  * @leases_out: out: leases without proof, those returned as failed included
+ * @policy_in_force: out: enum lkvfence_policy
+ * @reason_in_force: out: enum lkvfence_reason, the one that ended it
  *
  * Where the transfer has ended before, the reason stays, the policy may get
  * stricter, and the deadline moves if it moves later (L4), but not beyond
@@ -566,6 +579,8 @@ struct lkvfence_abort {
 	__u64 deadline_ns;
 	__u32 state;
 	__u32 leases_out;
+	__u32 policy_in_force;
+	__u32 reason_in_force;
 };
 
 #define LKVFENCE_RELEASE_FORCE		(1U << 0)	/* a quarantined one, without proof */
@@ -737,7 +752,9 @@ enum lkvfence_event_type {
  * @leases_out: leases without proof
  * @pad: 0
  *
- * The size is fixed: later ABIs use other types, not longer events.
+ * The size is fixed: later ABIs use other types, not longer events. A handle
+ * gets other types than these only if it asked for them when that is possible;
+ * all the same, a program passes over types that it doesn't know.
  */
 struct lkvfence_event {
 	__u64 generation;
