@@ -144,8 +144,10 @@ static unsigned long one(int dev, int *fd, unsigned int *oddities)
 	/* Spoil some bytes. */
 	for (i = below(4); i && !below(2); i--)
 		((char *)&arg)[below(cmd->size)] = rnd();
+	/* No new regions, and no read(2) that waits for ever. */
 	if (cmd->cmd == LKVFENCE_IOC_OPEN)
-		arg.open.flags &= ~LKVFENCE_OPEN_CREATE;
+		arg.open.flags = (arg.open.flags & ~LKVFENCE_OPEN_CREATE) |
+				 LKVFENCE_OPEN_NONBLOCK;
 	ret = sys(cmd->on_device ? dev : *fd, cmd->cmd,
 		  below(32) ? (void *)&arg : (void *)(uintptr_t)pointer());
 	if (ret > 0 || ret < -4095 || ret == -ENOTTY)

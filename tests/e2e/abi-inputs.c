@@ -23,8 +23,6 @@ static const struct {
 	{ LKVFENCE_IOC_HOLD, "policy", S(begin.policy), 0 },
 	{ LKVFENCE_IOC_HOLD, "reason", S(begin.reason), 0 },
 	{ LKVFENCE_IOC_ABORT, "timeout_ns", S(abort.timeout_ns), 0 },
-	{ LKVFENCE_IOC_ABORT, "policy", S(abort.policy), 0 },
-	{ LKVFENCE_IOC_ABORT, "reason", S(abort.reason), 0 },
 	{ LKVFENCE_IOC_RELEASE, "flags", S(release.flags), 0 },
 	{ LKVFENCE_IOC_QUERY, "slot", S(query.slot), 12345 },
 	{ LKVFENCE_IOC_QUERY, "by", S(query.by), LKVFENCE_QUERY_GENERATION },

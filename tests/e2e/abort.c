@@ -69,6 +69,8 @@ int main(void)
 	q = query(f, a.generation);
 	check(q.tag == 1 && a.tag == 1 && a.state == LKVFENCE_STATE_ENDED &&
 	      a.leases_out == 3, "it has ended, three leases are out");
+	check(a.policy == LKVFENCE_POLICY_TAINT && a.reason == LKVFENCE_REASON_ABORTED,
+	      "the policy and the reason in force are told");
 	check(a.deadline_ns == q.deadline_ns &&
 	      q.deadline_ns == q.ended_ns + 30000 * MS, "the default deadline");
 	stat = stat_of(f);

@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#
+# The module is loaded and unloaded ten times, used in between, and nothing is left of it. Each load issues generations
+# that are higher than all before.
+set -u
+holder=build/tests/e2e/holder
+count=0 failed=0 last=0
+
+ok() {
+	count=$((count + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $count - $1"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $1"
+	fi
+}
+
+# What a module can leave behind.
+left() {
+	[ ! -e /dev/lkvfence ] || echo "# /dev/lkvfence"
+	[ ! -e /sys/module/lkvfence ] || echo "# /sys/module/lkvfence"
+	[ ! -e /sys/class/misc/lkvfence ] || echo "# /sys/class/misc/lkvfence"
+	grep -w lkvfence /proc/misc /proc/modules /proc/vmallocinfo | sed 's/^/# /'
+	# the rescuer and the workers of its queue
+	ps -e -o comm= 2>/dev/null | grep lkvfence | sed 's/^/# process /'
+	find /sys/devices/virtual /sys/kernel/slab -maxdepth 3 -name '*lkvfence*' 2>/dev/null | sed 's/^/# /'
+}
+
+gone() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		[ -e /sys/class/misc/lkvfence/regions/load-unload ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+trap 'modprobe lkvfence' EXIT
+
+for ((round = 1; round <= 10; round++)); do
+	rmmod lkvfence
+	ok "unload $round" $?
+	left=$(left)
+	[ -z "$left" ]
+	ok "nothing is left" $?
+	[ -z "$left" ] || echo "$left"
+	modprobe lkvfence && [ "$(stat -c '%a %U %G %F' /dev/lkvfence)" = "660 root root character special file" ]
+	ok "load $round: the device node is there" $?
+	[ "$(cat /sys/class/misc/lkvfence/begun /sys/class/misc/lkvfence/objects/*_created | sort -u)" = 0 ]
+	ok "all counters are 0" $?
+	read -r _ generation < <("$holder" load-unload 60000 leave)
+	[ "${generation:-0}" -gt "$last" ]
+	ok "generation $generation is higher than all before" $?
+	last=${generation:-0}
+	"$holder" load-unload 0 drain && gone
+	ok "a region was used" $?
+done
+echo "1..$count"
+[ "$failed" -eq 0 ]

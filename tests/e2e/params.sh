@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#
+# The module's parameters: at load and through sysfs. Timeouts must be in order, 0 < min <= default <= max.
+set -u
+parameters=/sys/module/lkvfence/parameters
+count=0 failed=0
+
+ok() {
+	count=$((count + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $count - $1"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $1"
+	fi
+}
+
+trap 'rmmod lkvfence 2>/dev/null; modprobe lkvfence' EXIT
+
+value() {
+	cat "$parameters/$1"
+}
+
+# refused NAME VALUE: through sysfs
+refused() {
+	local before
+	before=$(grep -H . $parameters/*)
+	! echo "$2" 2>/dev/null >"$parameters/$1" && [ "$(grep -H . $parameters/*)" = "$before" ]
+	ok "$1 = '$2' is refused, and nothing has changed" $?
+}
+
+accepted() {
+	echo "$2" >"$parameters/$1" && [ "$(value "$1")" = "$2" ]
+	ok "$1 = $2" $?
+}
+
+[ "$(stat -c %a $parameters/* | sort -u)" = 644 ]
+ok "anybody may read them, root may write them" $?
+[ "$(value timeout_min_ms) $(value timeout_default_ms) $(value timeout_max_ms)" = "10 30000 3600000" ]
+ok "the default is 30 s, bounds are 10 ms and 1 h" $?
+
+refused timeout_min_ms 0
+refused timeout_min_ms 30001
+refused timeout_default_ms 9
+refused timeout_default_ms 3600001
+refused timeout_max_ms 29999
+refused timeout_default_ms -1
+refused timeout_default_ms 4294967296
+refused timeout_default_ms "30 s"
+refused timeout_default_ms ""
+refused max_slots -1
+accepted timeout_min_ms 30000
+accepted timeout_max_ms 30000
+refused timeout_default_ms 30001
+accepted timeout_max_ms 4294967295
+accepted timeout_default_ms 4294967295
+accepted timeout_min_ms 1
+accepted max_slots 5
+accepted max_regions 0
+accepted max_transfers 4294967295
+
+# load OPTION...: loads it anew
+load() {
+	! [ -e /sys/module/lkvfence ] || rmmod lkvfence
+	modprobe lkvfence "$@" 2>/dev/null
+}
+
+load timeout_min_ms=100 timeout_default_ms=200 timeout_max_ms=300 max_slots=1000 max_regions=3 max_transfers=4 &&
+	[ "$(cat $parameters/* | tr '\n' ' ')" = "3 1000 4 200 300 100 " ]
+ok "at load: all of them" $?
+load timeout_max_ms=5000 timeout_default_ms=5000 timeout_min_ms=5000
+ok "at load: the order in which they are named doesn't matter" $?
+for bad in timeout_min_ms=0 timeout_min_ms=30001 timeout_max_ms=5 timeout_default_ms=5 timeout_default_ms=x; do
+	! load $bad && [ ! -e /sys/module/lkvfence ]
+	ok "at load: $bad is refused" $?
+done
+load && [ "$(value timeout_default_ms)" = 30000 ]
+ok "without any, it loads with the defaults" $?
+echo "1..$count"
+[ "$failed" -eq 0 ]
