@@ -2,10 +2,11 @@
 # Every order of events, in user space. `make check` runs the short one.
 #
 #   make check-orders-short    some seconds
-#   make check-orders          a minute or two, and long random walks
-#   make check-orders-teeth    the driver catches damages done to fence.c
+#   make check-orders          two minutes, with long random walks
+#   make check-orders-teeth    the driver, and the unit tests, find damages
+#                              done to fence.c; some minutes
 #
-# A failure prints the events that led to it; the last line is the verdict.
+# All print TAP. A failure prints the events that led to it.
 
 MODEL   := $(B)/model
 MODEL_O := $(patsubst tests/model/%.c,$(MODEL)/%.o,$(wildcard tests/model/*.c))
@@ -24,12 +25,12 @@ $(MODEL)/orders: $(MODEL_O) kmod/fence.c
 
 .PHONY: check-orders check-orders-short check-orders-teeth
 check-orders-short: $(MODEL)/orders
-	$< --depth 4 --merge 6 --seed 1 --steps 100000
+	@$< --depth 4 --merge 6 --seed 1 --steps 100000
 
 check-orders: $(MODEL)/orders
-	$< --depth 5 --merge 8
-	$< --transfers 3 --merge 6
+	@$< --depth 6 --merge 8
+	@$< --transfers 3 --merge 7
 	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 || exit 1; done
 
-check-orders-teeth: $(MODEL_O)
-	tests/model/teeth $(MODEL) $(MODEL_CC)
+check-orders-teeth: $(MODEL_O) check-fence
+	@tests/model/teeth $(MODEL) $(FENCE_T) $(MODEL_CC)

@@ -11,8 +11,8 @@
  * but the comparison after each step; --merge trusts also that what looks
  * alike acts alike.
  *
- * Ends with "orders: passed" and status 0, or says what failed after which
- * events, with status 1.
+ * Prints TAP, and as the last line "orders: passed", with status 0; or what
+ * failed and after which events, then "orders: FAILED", with status 1.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -36,12 +36,12 @@ void fail(const struct world *w, const char *fmt, ...)
 	va_list ap;
 	u64 i = trail_len > TRAIL ? trail_len - TRAIL : 0;
 
-	printf("%s\n", i ? "The last events were:" : "The events were:");
+	printf("# %s\n", i ? "The last events were:" : "The events were:");
 	for (; i < trail_len; i++) {
-		printf("%6llu: ", i + 1);
+		printf("# %6llu: ", i + 1);
 		event_print(&trail[i % TRAIL]);
 	}
-	printf("At %llu: ", w->now);
+	printf("not ok - at %llu: ", w->now);
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
@@ -156,7 +156,7 @@ static void all_orders(u32 depth, u32 transfers, bool merge)
 		}
 	}
 	orders = explore(depth, merge);
-	printf("%s depth %u, up to %u transfers: %llu orders, %llu steps",
+	printf("ok - %s depth %u, up to %u transfers: %llu orders, %llu steps",
 	       merge ? "merged," : "one by one,", depth, transfers, orders,
 	       steps);
 	if (merge)
@@ -187,15 +187,14 @@ static void random_walk(u64 seed, u64 nr)
 		event_random(&world, &state, &e);
 		step(&e);
 	}
-	printf("seed %llu: %llu steps, %.1f s\n", seed, nr, seconds() - start);
-	printf("  transfers: %llu begun, %llu completed, %llu drained, %llu revoked, %llu timeout (%llu forced)\n",
+	printf("#   transfers: %llu begun, %llu completed, %llu drained, %llu revoked, %llu timeout (%llu forced)\n",
 	       c->begun, c->released[LKVFENCE_OUTCOME_COMPLETED],
 	       c->released[LKVFENCE_OUTCOME_DRAINED],
 	       c->released[LKVFENCE_OUTCOME_REVOKED],
 	       c->released[LKVFENCE_OUTCOME_TIMEOUT], c->forced);
-	printf("  refused: %llu busy, %llu exists, %llu limit\n",
+	printf("#   refused: %llu busy, %llu exists, %llu limit\n",
 	       c->refused_busy, c->refused_exists, c->refused_limit);
-	printf("  returns: %llu drained, %llu failed, %llu early, %llu stale, %llu unknown, %llu duplicate\n",
+	printf("#   returns: %llu drained, %llu failed, %llu early, %llu stale, %llu unknown, %llu duplicate\n",
 	       c->returns_drained, c->returns_failed, c->returns_early,
 	       c->returns_stale, c->returns_unknown, c->returns_duplicate);
 	/* A walk that never got somewhere shows nothing about it. */
@@ -207,6 +206,7 @@ static void random_walk(u64 seed, u64 nr)
 		     c->refused_busy && c->refused_exists && c->refused_limit &&
 		     c->returns_failed && c->returns_early && c->returns_stale &&
 		     c->returns_unknown && c->returns_duplicate);
+	printf("ok - seed %llu: %llu steps, %.1f s\n", seed, nr, seconds() - start);
 }
 
 static u64 number(const char *s, u64 most)

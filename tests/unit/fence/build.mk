@@ -12,16 +12,16 @@ FENCE_CC     = $(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recove
 FENCE_DEPS  := tests/unit/fence/rig.h kmod/fence.h uapi/linux/lkvfence.h \
 	       $(wildcard tests/shim/linux/*.h)
 
-$(FENCE_T)/fence.o: kmod/fence.c $(FENCE_DEPS)
-	@mkdir -p $(@D)
-	$(FENCE_CC) -c $< -o $@
-
-$(FENCE_T)/rig.o: tests/unit/fence/rig.c $(FENCE_DEPS)
-	@mkdir -p $(@D)
+.PHONY: check-fence-needs
+check-fence-needs:
 	@tests/vm/need libcmocka-dev
+
+.SECONDARY: $(FENCE_TESTS:%=%.o)
+$(FENCE_T)/%.o: tests/unit/fence/%.c $(FENCE_DEPS) | check-fence-needs
+	@mkdir -p $(@D)
 	$(FENCE_CC) -c $< -o $@
 
-$(FENCE_TESTS): $(FENCE_T)/%: tests/unit/fence/%.c $(FENCE_T)/rig.o $(FENCE_T)/fence.o
+$(FENCE_TESTS): $(FENCE_T)/%: $(FENCE_T)/%.o $(FENCE_T)/rig.o kmod/fence.c
 	$(FENCE_CC) $^ -lcmocka -o $@
 
 # All run, also behind one that fails. A sanitizer's report ends a program

@@ -286,6 +286,17 @@ static void test_L4_extension_between_deadline_and_clock(void **state)
 	assert_int_equal(at(r, end + 205), 1);
 }
 
+static void test_L4_no_timeout_between_deadline_and_clock(void **state)
+{
+	struct rig *r = *state;
+	u64 g = held(r, TAINT, 100);
+	u64 end = r->now;
+
+	r->now = end + 105;
+	abort_again(r, g, LKVFENCE_POLICY_DEFAULT, 0);
+	assert_int_equal(fence_next_deadline(&r->f), end + 100);
+}
+
 static void test_L2_proof_between_deadline_and_clock(void **state)
 {
 	struct rig *r = *state;
@@ -312,7 +323,6 @@ static void test_expire_stops_after_max(void **state)
 	forget_news(r);
 	for (u32 i = 0; i < 3; i++) {
 		struct fence_transfer *t;
-		u32 bits;
 
 		assert_int_equal(fence_expire(&r->f, &r->limits, start + 300, 0), 0);
 		assert_int_equal(fence_expire(&r->f, &r->limits, start + 300, 1), 1);
@@ -320,8 +330,7 @@ static void test_expire_stops_after_max(void **state)
 		assert_non_null(t);
 		assert_int_equal(t->generation, g[3 - i]);
 		assert_int_equal(at(r, start), 0);
-		bits = r->news[i].bits;
-		assert_int_equal(bits, FENCE_NEWS_RELEASED);
+		only_news(r, g[3 - i], FENCE_NEWS_RELEASED);
 	}
 	assert_int_equal(fence_expire(&r->f, &r->limits, start + 300, 9), 0);
 	assert_int_equal(fence_next_deadline(&r->f), start + 400);
@@ -348,6 +357,7 @@ int main(void)
 		TEST(test_L4_first_abort_may_be_stricter),
 		TEST(test_L6_quarantine_is_entered_once),
 		TEST(test_L4_extension_between_deadline_and_clock),
+		TEST(test_L4_no_timeout_between_deadline_and_clock),
 		TEST(test_L2_proof_between_deadline_and_clock),
 		TEST(test_expire_stops_after_max),
 	};

@@ -89,6 +89,20 @@ static void test_L2_finish_after_the_end_is_busy(void **state)
 	assert_int_equal(r->f.slots_taken, 1);
 }
 
+static void test_L2_all_ranges_come_back(void **state)
+{
+	struct rig *r = *state;
+	u64 other = begin(r, .tag = 1, .ranges = { { 70, 1 } }, .sources = { 1 });
+	u64 g = begin(r, .tag = 2, .ranges = { { 100, 50 }, { 0, 70 }, { 71, 9 } },
+		      .sources = { 1 });
+
+	abort_(r, g);
+	assert_int_equal(drained(r, g, 1), 0);
+	for (u32 slot = 0; slot < SLOTS; slot++)
+		assert_int_equal(slot_taken(r, slot), slot == 70);
+	assert_int_equal(fence_find_slot(&r->f, 70)->generation, other);
+}
+
 /* Whatever the reason, the end is the same. */
 static void test_L6b_every_reason_ends_alike(void **state)
 {
@@ -189,6 +203,7 @@ int main(void)
 		TEST(test_finish_is_completed),
 		TEST(test_L2_finish_is_busy_while_a_lease_is_out),
 		TEST(test_L2_finish_after_the_end_is_busy),
+		TEST(test_L2_all_ranges_come_back),
 		TEST(test_L6b_every_reason_ends_alike),
 		TEST(test_L6b_returns_are_not_counted_across_transfers),
 		TEST(test_first_reason_stays),
