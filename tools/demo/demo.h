@@ -43,7 +43,7 @@ struct plan {
 	uint64_t arrive_ns;
 	uint32_t nr_slots;
 	uint32_t nr_steps;		/* decode steps until its answer is complete */
-	uint32_t hang_up_at;		/* the client hangs up when this slot has landed, or NOBODY */
+	uint32_t hang_up_at;		/* its client does when this slot has landed; or NOBODY */
 	uint32_t first_slot;		/* where its slots begin in struct board's slots */
 };
 

@@ -118,7 +118,8 @@ void report_table(const struct options *opt, struct board * const *runs,
 	ROW("hold, ms: half of them at most", "%18.1f", tallies[i].hold_p50_ms);
 	ROW("hold, ms: 99 of 100 at most", "%18.1f", tallies[i].hold_p99_ms);
 	ROW("latest write after a hang-up, ms", "%18.1f", tallies[i].latest_ms);
-	ROW("deadline of a hold, ms", "%18.0f", runs[i]->fence ? (double)runs[i]->hold_ns / NS_PER_MS : 0);
+	ROW("deadline of a hold, ms", "%18.0f",
+	    runs[i]->fence ? (double)runs[i]->hold_ns / NS_PER_MS : 0);
 	ROW("acknowledgements: drained", "%18u",
 	    runs[i]->ranks[0].acks_drained + runs[i]->ranks[1].acks_drained);
 	ROW("acknowledgements: lost on the way", "%18u",
@@ -155,15 +156,17 @@ static void json_run(FILE *file, const struct options *opt, const struct board *
 		tally->hold_p50_ms, tally->hold_p99_ms);
 	fprintf(file, "    \"latest_write_ms\": %.3f,\n", tally->latest_ms);
 	fprintf(file, "    \"slots_lost\": %u,\n", board->slots_lost);
-	fprintf(file, "    \"acks\": { \"drained\": %u, \"lost\": %u, \"failed\": %u, \"twice\": %u },\n",
-		a->acks_drained + b->acks_drained, a->acks_lost + b->acks_lost,
+	fprintf(file, "    \"acks\": { \"drained\": %u, \"lost\": %u, ",
+		a->acks_drained + b->acks_drained, a->acks_lost + b->acks_lost);
+	fprintf(file, "\"failed\": %u, \"twice\": %u },\n",
 		a->acks_failed + b->acks_failed, a->acks_twice + b->acks_twice);
 	if (board->fence) {
 		fprintf(file, "    \"deadline_ms\": %.3f,\n", (double)board->hold_ns / NS_PER_MS);
 		fprintf(file, "    \"acks_refused\": %u,\n", board->duplicate_acks);
 		fprintf(file, "    \"books_agree\": %s,\n", tally->adds_up ? "true" : "false");
 	}
-	fprintf(file, "    \"seconds\": %.3f\n  }", (double)(board->end_ns - board->start_ns) / 1e9);
+	fprintf(file, "    \"seconds\": %.3f\n  }",
+		(double)(board->end_ns - board->start_ns) / 1e9);
 }
 
 void report_json(const struct options *opt, struct board * const *runs,

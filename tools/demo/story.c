@@ -140,7 +140,8 @@ static uint32_t next_owner(const struct options *opt, const struct plan *plan,
 		const uint32_t *own = board->slots + plan[i].first_slot;
 
 		if (board->lives[i].admitted_ns < board->lives[request].freed_ns ||
-		    (next != NOBODY && board->lives[i].admitted_ns > board->lives[next].admitted_ns))
+		    (next != NOBODY &&
+		     board->lives[i].admitted_ns > board->lives[next].admitted_ns))
 			continue;
 		for (uint32_t k = 0; k < plan[i].nr_slots; k++) {
 			if (own[k] - slots.first < slots.count) {
@@ -182,22 +183,27 @@ static void tell_control(const struct options *opt, const struct plan *plan,
 	both.count = (a->first + a->count < b->first + b->count ? a->first + a->count :
 		      b->first + b->count) - both.first;
 	title(both, "without the fence");
-	add(&story, d->admitted_ns, "donor", "request %u (%s) gets the slots; rank %u is to fill them",
-	    donor, text_about(donor), d->rank);
-	add(&story, late->posted_ns, "donor", "rank %u posts its write for request %u", d->rank, donor);
+	add(&story, d->admitted_ns, "donor",
+	    "request %u (%s) gets the slots; rank %u is to fill them", donor,
+	    text_about(donor), d->rank);
+	add(&story, late->posted_ns, "donor", "rank %u posts its write for request %u", d->rank,
+	    donor);
 	add(&story, d->hung_up_ns, "abort",
-	    "the client of %u hangs up; ABORT to rank %u; the slots are free at once", donor, d->rank);
-	add(&story, v->admitted_ns, "victim", "request %u (%s) gets the slots; rank %u is to fill them",
-	    victim, text_about(victim), v->rank);
+	    "the client of %u hangs up; ABORT to rank %u; the slots are free at once", donor,
+	    d->rank);
+	add(&story, v->admitted_ns, "victim",
+	    "request %u (%s) gets the slots; rank %u is to fill them", victim,
+	    text_about(victim), v->rank);
 	add(&story, own->landed_ns, "victim", "rank %u's write for request %u has landed", v->rank,
 	    victim);
 	add(&story, late->landed_ns, "LATE WRITE",
 	    "rank %u's write for request %u has landed, %.1f ms after the hang-up", d->rank, donor,
 	    ms(d->hung_up_ns, late->landed_ns));
-	add(&story, d->acked_ns, "", "rank %u answers the abort: drained. Nobody waited for it", d->rank);
+	add(&story, d->acked_ns, "", "rank %u answers the abort: drained. Nobody waited for it",
+	    d->rank);
 	add(&story, v->finished_ns, "victim",
-	    "request %u is complete, without an error; it read %u bytes that are not its own", victim,
-	    v->stray_bytes);
+	    "request %u is complete, without an error; it read %u bytes that are not its own",
+	    victim, v->stray_bytes);
 	tell(&story);
 }
 
@@ -246,17 +252,20 @@ static void tell_fenced(const struct options *opt, const struct plan *plan,
 	d = board->lives + donor;
 	next = next_owner(opt, plan, board, donor, late->slots);
 	title(late->slots, "with the fence");
-	add(&story, d->admitted_ns, "donor", "request %u (%s) gets the slots; rank %u is to fill them",
-	    donor, text_about(donor), d->rank);
-	add(&story, late->posted_ns, "donor", "rank %u posts its write for request %u", d->rank, donor);
-	add(&story, d->hung_up_ns, "abort", "the client of %u hangs up; ABORT to rank %u; the slots are HELD",
-	    donor, d->rank);
+	add(&story, d->admitted_ns, "donor",
+	    "request %u (%s) gets the slots; rank %u is to fill them", donor,
+	    text_about(donor), d->rank);
+	add(&story, late->posted_ns, "donor", "rank %u posts its write for request %u", d->rank,
+	    donor);
+	add(&story, d->hung_up_ns, "abort",
+	    "the client of %u hangs up; ABORT to rank %u; the slots are HELD", donor, d->rank);
 	add(&story, late->landed_ns, "late write",
-	    "rank %u's write for request %u has landed, %.1f ms after the hang-up, in nobody's slots",
+	    "rank %u's write for request %u has landed in held slots, %.1f ms after the hang-up",
 	    d->rank, donor, ms(d->hung_up_ns, late->landed_ns));
 	add(&story, d->acked_ns, "proof", "rank %u answers for generation %llu: drained", d->rank,
 	    (unsigned long long)d->generation);
-	add(&story, d->freed_ns, "RELEASED", "the slots are free, as %s; they were held for %.1f ms",
+	add(&story, d->freed_ns, "RELEASED",
+	    "the slots are free, as %s; they were held for %.1f ms",
 	    lkvfence_outcome_name(d->outcome), (double)d->held_ns / NS_PER_MS);
 	if (next != NOBODY) {
 		n = board->lives + next;

@@ -69,7 +69,8 @@ static const char *number(uint32_t n)	/* 1 to 100 */
 		"seventeen", "eighteen", "nineteen",
 	};
 	static const char * const tens[] = {
-		"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+		"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty",
+		"ninety",
 	};
 	static char word[32];
 
