@@ -135,6 +135,18 @@ static void test_L5_generation_of_another_region_is_stale(void **state)
 	assert_int_equal(r->f.counts.returns_stale, 1);
 }
 
+/* What was issued before the region was made is in no region any more. */
+static void test_L5_generation_from_before_the_region_is_stale(void **state)
+{
+	struct rig *r = *state;
+
+	r->f.last_generation = 50;
+	assert_int_equal(drained(r, 50, 1), -ESTALE);
+	assert_int_equal(drained(r, 51, 1), -ENOENT);
+	assert_int_equal(r->f.counts.returns_stale, 1);
+	assert_int_equal(r->f.counts.returns_unknown, 1);
+}
+
 static void test_L5_generation_never_issued_is_unknown(void **state)
 {
 	struct rig *r = *state;
@@ -300,6 +312,7 @@ int main(void)
 		TEST(test_L5_second_return_is_counted_and_changes_nothing),
 		TEST(test_L5_released_generation_is_stale),
 		TEST(test_L5_generation_of_another_region_is_stale),
+		TEST(test_L5_generation_from_before_the_region_is_stale),
 		TEST(test_L5_generation_never_issued_is_unknown),
 		TEST(test_L5_source_without_lease_is_unknown),
 		TEST(test_L5_early_return_counts),
