@@ -43,7 +43,8 @@ static void check(int err, const char *what)
 {
 	if (err >= 0)
 		return;
-	errno = -err;
+	/* The library's words say it all. */
+	errno = 0;
 	die("%s: %s", what, lkvfence_errmsg());
 }
 

@@ -137,13 +137,10 @@ int main(int argc, char **argv)
 	struct machine machine = { 0 };
 	struct lkvfence_info info = { 0 };
 	struct utsname name;
-	int err;
 
-	err = lkvfence_info(&info);
-	if (err) {
-		errno = -err;
+	errno = 0;
+	if (lkvfence_info(&info))
 		die("%s", lkvfence_errmsg());
-	}
 	if (uname(&name))
 		die("uname");
 	snprintf(machine.kernel, sizeof(machine.kernel), "%s", name.release);
