@@ -36,7 +36,10 @@ static uint64_t number(void)
 	return below(4) ? near[below(ARRAY_SIZE(near))] + below(3) - 1 : rnd();
 }
 
-static char inner[1 << 16];
+#define INNER	(1 << 16)
+
+/* Behind it is memory that can't be touched. */
+static char *inner;
 
 static uint64_t pointer(void)
 {
@@ -46,7 +49,7 @@ static uint64_t pointer(void)
 	case 1:
 		return number();
 	case 2:
-		return (uintptr_t)&inner[sizeof(inner) - below(64)];
+		return (uintptr_t)&inner[INNER - below(64)];
 	default:
 		return (uintptr_t)&inner[below(64)];
 	}
@@ -160,7 +163,7 @@ static unsigned long one(int dev, int *fd, unsigned int *oddities)
 			close(arg.open.fd);
 		}
 	}
-	if (!below(8) && read(*fd, inner + below(sizeof(inner)), number()) < -1)
+	if (!below(8) && read(*fd, inner + below(INNER), number()) < -1)
 		++*oddities;
 	return !ret;
 }
@@ -188,6 +191,10 @@ int main(void)
 	struct lkvfence_stat stat;
 	pid_t pid;
 
+	inner = mmap(NULL, 2 * INNER, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(inner != MAP_FAILED && !mprotect(inner + INNER, INNER, PROT_NONE),
+	     "memory");
 	note("seed %" PRIu64, seeds[1]);
 	pid = fork();
 	need(pid >= 0, "fork");

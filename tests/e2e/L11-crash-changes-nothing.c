@@ -66,8 +66,11 @@ int main(void)
 	check(stat.transfers_alive == NR && stat.transfers_held == NR &&
 	      stat.slots_held == 4 * NR && stat.begun == NR && stat.handles == 2,
 	      "all its slots are held");
-	q = (struct lkvfence_query){ .by = LKVFENCE_QUERY_NEXT };
 	for (i = 0; i < NR; i++) {
+		q = (struct lkvfence_query){
+			.by = LKVFENCE_QUERY_NEXT,
+			.generation = i ? g[i - 1] : 0,
+		};
 		wrong += lkvfence_query(f, &q) || q.generation != g[i] || q.tag != i ||
 			 q.flags != LKVFENCE_TRANSFER_ORPHANED || q.leases_out != 1 ||
 			 q.pid != pid || q.nr_slots != 4;

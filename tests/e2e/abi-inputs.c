@@ -15,7 +15,6 @@ static const struct {
 	size_t width;
 	uint64_t value;
 } in[] = {
-	{ LKVFENCE_IOC_OPEN, "mode", S(open.mode), 0444 },
 	{ LKVFENCE_IOC_OPEN, "flags", S(open.flags), LKVFENCE_OPEN_NONBLOCK },
 	{ LKVFENCE_IOC_BEGIN, "ttl_ns", S(begin.ttl_ns), 60000 * MS },
 	{ LKVFENCE_IOC_BEGIN, "policy", S(begin.policy), 0 },
@@ -23,6 +22,8 @@ static const struct {
 	{ LKVFENCE_IOC_HOLD, "policy", S(begin.policy), 0 },
 	{ LKVFENCE_IOC_HOLD, "reason", S(begin.reason), 0 },
 	{ LKVFENCE_IOC_ABORT, "timeout_ns", S(abort.timeout_ns), 0 },
+	{ LKVFENCE_IOC_ABORT, "policy", S(abort.policy), 0 },
+	{ LKVFENCE_IOC_ABORT, "reason", S(abort.reason), 0 },
 	{ LKVFENCE_IOC_RELEASE, "flags", S(release.flags), 0 },
 	{ LKVFENCE_IOC_QUERY, "slot", S(query.slot), 12345 },
 	{ LKVFENCE_IOC_QUERY, "by", S(query.by), LKVFENCE_QUERY_GENERATION },

@@ -19,10 +19,10 @@ int main(void)
 	SIZE(lkvfence_open, 104);
 	AT(lkvfence_open, slot_size, 72);
 	AT(lkvfence_open, fd, 96);
-	SIZE(lkvfence_stat, 296);
+	SIZE(lkvfence_stat, 312);
 	AT(lkvfence_stat, slots, 88);
 	AT(lkvfence_stat, released, 160);
-	AT(lkvfence_stat, handles, 288);
+	AT(lkvfence_stat, handles, 304);
 	SIZE(lkvfence_begin, 96);
 	AT(lkvfence_begin, nr_ranges, 32);
 	AT(lkvfence_begin, generation, 64);
@@ -31,7 +31,7 @@ int main(void)
 	SIZE(lkvfence_return_item, 24);
 	AT(lkvfence_return_item, result, 16);
 	SIZE(lkvfence_return, 24);
-	SIZE(lkvfence_abort, 56);
+	SIZE(lkvfence_abort, 64);
 	AT(lkvfence_abort, deadline_ns, 40);
 	SIZE(lkvfence_release, 32);
 	SIZE(lkvfence_lease, 8);

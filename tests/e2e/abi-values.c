@@ -122,6 +122,8 @@ static const struct {
 	{ LKVFENCE_IOC_ABORT, S(abort.deadline_ns) },
 	{ LKVFENCE_IOC_ABORT, S(abort.state) },
 	{ LKVFENCE_IOC_ABORT, S(abort.leases_out) },
+	{ LKVFENCE_IOC_ABORT, S(abort.policy_in_force) },
+	{ LKVFENCE_IOC_ABORT, S(abort.reason_in_force) },
 	{ LKVFENCE_IOC_RELEASE, S(release.outcome) },
 	{ LKVFENCE_IOC_RELEASE, S(release.leases_out) },
 	{ LKVFENCE_IOC_QUERY, S(query.state) },

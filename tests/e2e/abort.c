@@ -34,7 +34,7 @@ static void at_once(struct lkvfence *f, struct lkvfence *other)
 	struct lkvfence_event e;
 
 	gives(lkvfence_abort(f, &a), 0, "ABORT of one that gave no lease");
-	check(a.state == LKVFENCE_STATE_RELEASED && !a.leases_out,
+	check(a.state == LKVFENCE_STATE_RELEASED && !a.leases_out && !a.deadline_ns,
 	      "it is released at once");
 	e = event(f);
 	check(e.type == LKVFENCE_EVENT_RELEASED && e.generation == a.generation &&
@@ -69,7 +69,8 @@ int main(void)
 	q = query(f, a.generation);
 	check(q.tag == 1 && a.tag == 1 && a.state == LKVFENCE_STATE_ENDED &&
 	      a.leases_out == 3, "it has ended, three leases are out");
-	check(a.policy == LKVFENCE_POLICY_TAINT && a.reason == LKVFENCE_REASON_ABORTED,
+	check(a.policy_in_force == LKVFENCE_POLICY_TAINT &&
+	      a.reason_in_force == LKVFENCE_REASON_ABORTED,
 	      "the policy and the reason in force are told");
 	check(a.deadline_ns == q.deadline_ns &&
 	      q.deadline_ns == q.ended_ns + 30000 * MS, "the default deadline");

@@ -122,6 +122,7 @@ static const struct member members[] = {
 	MEMBER(transfers_held), MEMBER(transfers_quarantined), MEMBER(begun),
 	MEMBER(released[0]), MEMBER(released[1]), MEMBER(released[2]),
 	MEMBER(released[3]), MEMBER(released[4]), MEMBER(released[5]),
+	MEMBER(released[6]), MEMBER(released[7]),
 	MEMBER(returns_drained), MEMBER(returns_failed), MEMBER(returns_early),
 	MEMBER(returns_stale), MEMBER(returns_unknown),
 	MEMBER(returns_duplicate), MEMBER(refused_busy),
@@ -179,7 +180,7 @@ bool adds_up(const struct lkvfence_stat *stat)
 	uint64_t sum = stat->transfers_alive;
 	int i;
 
-	for (i = 0; i < LKVFENCE_NR_OUTCOMES; i++)
+	for (i = 0; i < LKVFENCE_MAX_OUTCOMES; i++)
 		sum += stat->released[i];
 	return stat->begun == sum;
 }

@@ -67,7 +67,7 @@ int main(void)
 	check(!again.created && again.fd >= 0 && again.fd != open.fd,
 	      "another handle on it");
 	check(again.slot_size == 4096 && again.nr_slots == 8 &&
-	      again.base == 0x1234000, "its geometry is told");
+	      again.base == 0x1234000 && again.mode == 0640, "its geometry and mode are told");
 	gives(fcntl(again.fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK,
 	      "NONBLOCK: it doesn't block");
 

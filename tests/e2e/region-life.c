@@ -52,8 +52,8 @@ int main(void)
 	stat = stat_of(f);
 	check(!stat.begun && stat.slots == 32,
 	      "the next one of that name is new, with its own geometry");
-	gives(lkvfence_drained(f, held, 2, LKVFENCE_EVIDENCE_SUCCESS_CQE), -ENOENT,
-	      "and knows nothing of older generations");
+	gives(lkvfence_drained(f, held, 2, LKVFENCE_EVIDENCE_SUCCESS_CQE), -ESTALE,
+	      "for which older generations are stale");
 	lkvfence_close(f);
 	return done();
 }

@@ -13,6 +13,18 @@ static struct lkvfence_return_item items[NR * 2];
 static struct lkvfence_event events[NR];
 static uint64_t generations[NR];
 
+static bool next(struct lkvfence *f, uint64_t *generation)
+{
+	struct lkvfence_query q = {
+		.by = LKVFENCE_QUERY_NEXT,
+		.generation = *generation,
+	};
+	bool found = !lkvfence_query(f, &q);
+
+	*generation = q.generation;
+	return found;
+}
+
 static int64_t command(const char *arguments)
 {
 	char line[256];
@@ -42,9 +54,9 @@ static void answers(const char *arguments)
 int main(void)
 {
 	struct lkvfence *f = region("ten-thousand", 1000000);
-	struct lkvfence_query q = { .by = LKVFENCE_QUERY_NEXT };
 	struct lkvfence_stat stat;
 	unsigned int i, wrong = 0;
+	uint64_t walk = 0;
 	int64_t start = now_ns();
 
 	for (i = 0; i < NR; i++) {
@@ -65,8 +77,8 @@ int main(void)
 	gives(wrong, 0, "half of them are aborted");
 
 	start = now_ns();
-	for (i = 0; !lkvfence_query(f, &q); i++)
-		wrong += q.generation != generations[i];
+	for (i = 0; next(f, &walk); i++)
+		wrong += i >= NR || walk != generations[i];
 	check(i == NR && !wrong, "QUERY walks all of them in %.0f ms",
 	      (now_ns() - start) / 1e6);
 
