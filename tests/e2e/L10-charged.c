@@ -50,7 +50,7 @@ static int inside(void *arg)
 			return 3;
 	}
 	released = charged() - start - opened;
-	note("a region of 2,000,000 slots: %.1f MiB; 64 transfers of 8192 ranges: %.1f MiB, %.1f when released",
+	note("2,000,000 slots: %.1f MiB; 64 transfers of 8192 ranges: %.1f MiB, %.1f when released",
 	     opened / (double)MIB, begun / (double)MIB, released / (double)MIB);
 	/* 8 bytes a slot; 8 bytes a range. Counted in batches of pages. */
 	if (opened < 15 * MIB)
@@ -69,7 +69,8 @@ int main(void)
 		skip("no memory cgroups here", "memory is charged");
 		return done();
 	}
-	gives(in_child(inside, NULL), 0, "a region's and its transfers' memory is charged to the caller");
+	gives(in_child(inside, NULL), 0,
+	      "the memory of a region and its transfers is charged to the caller");
 	check(until(!rmdir(GROUP)), "and given back");
 	return done();
 }

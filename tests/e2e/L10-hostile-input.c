@@ -195,6 +195,9 @@ int main(void)
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	need(inner != MAP_FAILED && !mprotect(inner + INNER, INNER, PROT_NONE),
 	     "memory");
+	/* What is held for good reasons must be gone in the end. */
+	set_param("timeout_default_ms", 500);
+	set_param("timeout_max_ms", 1000);
 	note("seed %" PRIu64, seeds[1]);
 	pid = fork();
 	need(pid >= 0, "fork");

@@ -156,7 +156,8 @@ int main(void)
 		lkvfence_close(f);
 		return done();
 	}
-	check(c == 'y', "%zu threads are stuck in calls, and keep no other from reading", ARRAY_SIZE(stuck));
+	check(c == 'y',
+	      "%zu threads are stuck in calls, and keep no other from reading", ARRAY_SIZE(stuck));
 
 	start = now_ns();
 	g = begin(f, 1, 0, 8, 1);

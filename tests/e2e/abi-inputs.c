@@ -5,36 +5,33 @@
  */
 #include "abi.h"
 
-#define S(member)	offsetof(union abi_arg, member), sizeof(((union abi_arg *)0)->member)
-
 /* All members that are not "out" and not filled in by abi_good(). */
 static const struct {
 	unsigned long cmd;
 	const char *name;
-	size_t offset;
-	size_t width;
+	struct abi_place at;
 	uint64_t value;
 } in[] = {
-	{ LKVFENCE_IOC_OPEN, "flags", S(open.flags), LKVFENCE_OPEN_NONBLOCK },
-	{ LKVFENCE_IOC_BEGIN, "ttl_ns", S(begin.ttl_ns), 60000 * MS },
-	{ LKVFENCE_IOC_BEGIN, "policy", S(begin.policy), 0 },
-	{ LKVFENCE_IOC_HOLD, "timeout_ns", S(begin.timeout_ns), 0 },
-	{ LKVFENCE_IOC_HOLD, "policy", S(begin.policy), 0 },
-	{ LKVFENCE_IOC_HOLD, "reason", S(begin.reason), 0 },
-	{ LKVFENCE_IOC_ABORT, "timeout_ns", S(abort.timeout_ns), 0 },
-	{ LKVFENCE_IOC_ABORT, "policy", S(abort.policy), 0 },
-	{ LKVFENCE_IOC_ABORT, "reason", S(abort.reason), 0 },
-	{ LKVFENCE_IOC_RELEASE, "flags", S(release.flags), 0 },
-	{ LKVFENCE_IOC_QUERY, "slot", S(query.slot), 12345 },
-	{ LKVFENCE_IOC_QUERY, "by", S(query.by), LKVFENCE_QUERY_GENERATION },
+	{ LKVFENCE_IOC_OPEN, "flags", ABI_PLACE(open.flags), LKVFENCE_OPEN_NONBLOCK },
+	{ LKVFENCE_IOC_BEGIN, "ttl_ns", ABI_PLACE(begin.ttl_ns), 60000 * MS },
+	{ LKVFENCE_IOC_BEGIN, "policy", ABI_PLACE(begin.policy), 0 },
+	{ LKVFENCE_IOC_HOLD, "timeout_ns", ABI_PLACE(begin.timeout_ns), 0 },
+	{ LKVFENCE_IOC_HOLD, "policy", ABI_PLACE(begin.policy), 0 },
+	{ LKVFENCE_IOC_HOLD, "reason", ABI_PLACE(begin.reason), 0 },
+	{ LKVFENCE_IOC_ABORT, "timeout_ns", ABI_PLACE(abort.timeout_ns), 0 },
+	{ LKVFENCE_IOC_ABORT, "policy", ABI_PLACE(abort.policy), 0 },
+	{ LKVFENCE_IOC_ABORT, "reason", ABI_PLACE(abort.reason), 0 },
+	{ LKVFENCE_IOC_RELEASE, "flags", ABI_PLACE(release.flags), 0 },
+	{ LKVFENCE_IOC_QUERY, "slot", ABI_PLACE(query.slot), 12345 },
+	{ LKVFENCE_IOC_QUERY, "by", ABI_PLACE(query.by), LKVFENCE_QUERY_GENERATION },
 };
 
 static void kept(struct abi *abi, const struct abi_command *cmd, size_t i,
 		 int err, union abi_arg *arg)
 {
-	memcpy((char *)arg + in[i].offset, &in[i].value, in[i].width);
+	memcpy((char *)arg + in[i].at.offset, &in[i].value, in[i].at.width);
 	gives(abi_call(abi, cmd, arg), err, "%s", cmd->name);
-	check(!memcmp((char *)arg + in[i].offset, &in[i].value, in[i].width),
+	check(!memcmp((char *)arg + in[i].at.offset, &in[i].value, in[i].at.width),
 	      "%s leaves %s as it was", cmd->name, in[i].name);
 }
 

@@ -6,130 +6,126 @@
  */
 #include "abi.h"
 
-#define S(member)	offsetof(union abi_arg, member), sizeof(((union abi_arg *)0)->member)
-
 static const struct {
 	unsigned long cmd;
 	const char *what;
-	size_t offset;
-	size_t width;
+	struct abi_place at;
 	uint64_t value;
 	int err;
 } bad[] = {
-	{ LKVFENCE_IOC_INFO, "flags", S(info.flags), 1, EINVAL },
-	{ LKVFENCE_IOC_OPEN, "an unknown flag", S(open.flags), 1U << 3, EINVAL },
-	{ LKVFENCE_IOC_OPEN, "the highest flag", S(open.flags), 1U << 31, EINVAL },
-	{ LKVFENCE_IOC_OPEN, "EXCLUSIVE alone", S(open.flags),
+	{ LKVFENCE_IOC_INFO, "flags", ABI_PLACE(info.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_OPEN, "an unknown flag", ABI_PLACE(open.flags), 1U << 3, EINVAL },
+	{ LKVFENCE_IOC_OPEN, "the highest flag", ABI_PLACE(open.flags), 1U << 31, EINVAL },
+	{ LKVFENCE_IOC_OPEN, "EXCLUSIVE alone", ABI_PLACE(open.flags),
 	  LKVFENCE_OPEN_EXCLUSIVE, EINVAL },
-	{ LKVFENCE_IOC_OPEN, "too many slots", S(open.nr_slots), UINT32_MAX, ERANGE },
-	{ LKVFENCE_IOC_STAT, "flags", S(stat.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_OPEN, "too many slots", ABI_PLACE(open.nr_slots), UINT32_MAX, ERANGE },
+	{ LKVFENCE_IOC_STAT, "flags", ABI_PLACE(stat.flags), 1, EINVAL },
 
-	{ LKVFENCE_IOC_BEGIN, "flags", S(begin.flags), 1, EINVAL },
-	{ LKVFENCE_IOC_BEGIN, "no range", S(begin.nr_ranges), 0, EINVAL },
-	{ LKVFENCE_IOC_BEGIN, "too many ranges", S(begin.nr_ranges), 65537, ERANGE },
-	{ LKVFENCE_IOC_BEGIN, "most ranges", S(begin.nr_ranges), UINT32_MAX, ERANGE },
-	{ LKVFENCE_IOC_BEGIN, "too many sources", S(begin.nr_sources), 4097, ERANGE },
-	{ LKVFENCE_IOC_BEGIN, "most sources", S(begin.nr_sources), UINT32_MAX, ERANGE },
-	{ LKVFENCE_IOC_BEGIN, "an unknown policy", S(begin.policy), 3, EINVAL },
-	{ LKVFENCE_IOC_BEGIN, "a timeout", S(begin.timeout_ns), 1000 * MS, EINVAL },
-	{ LKVFENCE_IOC_BEGIN, "a reason", S(begin.reason),
+	{ LKVFENCE_IOC_BEGIN, "flags", ABI_PLACE(begin.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_BEGIN, "no range", ABI_PLACE(begin.nr_ranges), 0, EINVAL },
+	{ LKVFENCE_IOC_BEGIN, "too many ranges", ABI_PLACE(begin.nr_ranges), 65537, ERANGE },
+	{ LKVFENCE_IOC_BEGIN, "most ranges", ABI_PLACE(begin.nr_ranges), UINT32_MAX, ERANGE },
+	{ LKVFENCE_IOC_BEGIN, "too many sources", ABI_PLACE(begin.nr_sources), 4097, ERANGE },
+	{ LKVFENCE_IOC_BEGIN, "most sources", ABI_PLACE(begin.nr_sources), UINT32_MAX, ERANGE },
+	{ LKVFENCE_IOC_BEGIN, "an unknown policy", ABI_PLACE(begin.policy), 3, EINVAL },
+	{ LKVFENCE_IOC_BEGIN, "a timeout", ABI_PLACE(begin.timeout_ns), 1000 * MS, EINVAL },
+	{ LKVFENCE_IOC_BEGIN, "a reason", ABI_PLACE(begin.reason),
 	  LKVFENCE_REASON_ABORTED, EINVAL },
-	{ LKVFENCE_IOC_BEGIN, "a short time to live", S(begin.ttl_ns), 1, ERANGE },
-	{ LKVFENCE_IOC_BEGIN, "a long time to live", S(begin.ttl_ns), UINT64_MAX, ERANGE },
+	{ LKVFENCE_IOC_BEGIN, "a short time to live", ABI_PLACE(begin.ttl_ns), 1, ERANGE },
+	{ LKVFENCE_IOC_BEGIN, "a long time to live", ABI_PLACE(begin.ttl_ns), UINT64_MAX, ERANGE },
 
-	{ LKVFENCE_IOC_HOLD, "flags", S(begin.flags), 1, EINVAL },
-	{ LKVFENCE_IOC_HOLD, "no range", S(begin.nr_ranges), 0, EINVAL },
-	{ LKVFENCE_IOC_HOLD, "too many ranges", S(begin.nr_ranges), 65537, ERANGE },
-	{ LKVFENCE_IOC_HOLD, "too many sources", S(begin.nr_sources), 4097, ERANGE },
-	{ LKVFENCE_IOC_HOLD, "an unknown policy", S(begin.policy), UINT32_MAX, EINVAL },
-	{ LKVFENCE_IOC_HOLD, "a time to live", S(begin.ttl_ns), 1000 * MS, EINVAL },
-	{ LKVFENCE_IOC_HOLD, "a short timeout", S(begin.timeout_ns), 1, ERANGE },
-	{ LKVFENCE_IOC_HOLD, "a long timeout", S(begin.timeout_ns), UINT64_MAX, ERANGE },
-	{ LKVFENCE_IOC_HOLD, "reason FINISHED", S(begin.reason),
+	{ LKVFENCE_IOC_HOLD, "flags", ABI_PLACE(begin.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_HOLD, "no range", ABI_PLACE(begin.nr_ranges), 0, EINVAL },
+	{ LKVFENCE_IOC_HOLD, "too many ranges", ABI_PLACE(begin.nr_ranges), 65537, ERANGE },
+	{ LKVFENCE_IOC_HOLD, "too many sources", ABI_PLACE(begin.nr_sources), 4097, ERANGE },
+	{ LKVFENCE_IOC_HOLD, "an unknown policy", ABI_PLACE(begin.policy), UINT32_MAX, EINVAL },
+	{ LKVFENCE_IOC_HOLD, "a time to live", ABI_PLACE(begin.ttl_ns), 1000 * MS, EINVAL },
+	{ LKVFENCE_IOC_HOLD, "a short timeout", ABI_PLACE(begin.timeout_ns), 1, ERANGE },
+	{ LKVFENCE_IOC_HOLD, "a long timeout", ABI_PLACE(begin.timeout_ns), UINT64_MAX, ERANGE },
+	{ LKVFENCE_IOC_HOLD, "reason FINISHED", ABI_PLACE(begin.reason),
 	  LKVFENCE_REASON_FINISHED, EINVAL },
-	{ LKVFENCE_IOC_HOLD, "reason EXPIRED", S(begin.reason),
+	{ LKVFENCE_IOC_HOLD, "reason EXPIRED", ABI_PLACE(begin.reason),
 	  LKVFENCE_REASON_EXPIRED, EINVAL },
-	{ LKVFENCE_IOC_HOLD, "reason ORPHANED", S(begin.reason),
+	{ LKVFENCE_IOC_HOLD, "reason ORPHANED", ABI_PLACE(begin.reason),
 	  LKVFENCE_REASON_ORPHANED, EINVAL },
-	{ LKVFENCE_IOC_HOLD, "an unknown reason", S(begin.reason), 9, EINVAL },
+	{ LKVFENCE_IOC_HOLD, "an unknown reason", ABI_PLACE(begin.reason), 9, EINVAL },
 
-	{ LKVFENCE_IOC_TAKE, "flags", S(take.flags), 1, EINVAL },
-	{ LKVFENCE_IOC_TAKE, "padding", S(take.pad), 1, EINVAL },
-	{ LKVFENCE_IOC_TAKE, "generation 0", S(take.generation), 0, ENOENT },
-	{ LKVFENCE_IOC_TAKE, "a generation of the future", S(take.generation),
+	{ LKVFENCE_IOC_TAKE, "flags", ABI_PLACE(take.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_TAKE, "padding", ABI_PLACE(take.pad), 1, EINVAL },
+	{ LKVFENCE_IOC_TAKE, "generation 0", ABI_PLACE(take.generation), 0, ENOENT },
+	{ LKVFENCE_IOC_TAKE, "a generation of the future", ABI_PLACE(take.generation),
 	  UINT64_MAX, ENOENT },
 
-	{ LKVFENCE_IOC_RETURN, "flags", S(ret.flags), 1, EINVAL },
-	{ LKVFENCE_IOC_RETURN, "no item", S(ret.nr_items), 0, EINVAL },
-	{ LKVFENCE_IOC_RETURN, "too many items", S(ret.nr_items), 65537, ERANGE },
-	{ LKVFENCE_IOC_RETURN, "most items", S(ret.nr_items), UINT32_MAX, ERANGE },
+	{ LKVFENCE_IOC_RETURN, "flags", ABI_PLACE(ret.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_RETURN, "no item", ABI_PLACE(ret.nr_items), 0, EINVAL },
+	{ LKVFENCE_IOC_RETURN, "too many items", ABI_PLACE(ret.nr_items), 65537, ERANGE },
+	{ LKVFENCE_IOC_RETURN, "most items", ABI_PLACE(ret.nr_items), UINT32_MAX, ERANGE },
 
-	{ LKVFENCE_IOC_ABORT, "an unknown flag", S(abort.flags), 2, EINVAL },
-	{ LKVFENCE_IOC_ABORT, "an unknown policy", S(abort.policy), 3, EINVAL },
-	{ LKVFENCE_IOC_ABORT, "reason FINISHED", S(abort.reason),
+	{ LKVFENCE_IOC_ABORT, "an unknown flag", ABI_PLACE(abort.flags), 2, EINVAL },
+	{ LKVFENCE_IOC_ABORT, "an unknown policy", ABI_PLACE(abort.policy), 3, EINVAL },
+	{ LKVFENCE_IOC_ABORT, "reason FINISHED", ABI_PLACE(abort.reason),
 	  LKVFENCE_REASON_FINISHED, EINVAL },
-	{ LKVFENCE_IOC_ABORT, "reason EXPIRED", S(abort.reason),
+	{ LKVFENCE_IOC_ABORT, "reason EXPIRED", ABI_PLACE(abort.reason),
 	  LKVFENCE_REASON_EXPIRED, EINVAL },
-	{ LKVFENCE_IOC_ABORT, "reason ORPHANED", S(abort.reason),
+	{ LKVFENCE_IOC_ABORT, "reason ORPHANED", ABI_PLACE(abort.reason),
 	  LKVFENCE_REASON_ORPHANED, EINVAL },
-	{ LKVFENCE_IOC_ABORT, "the highest reason", S(abort.reason), UINT32_MAX, EINVAL },
-	{ LKVFENCE_IOC_ABORT, "a short timeout", S(abort.timeout_ns), 1, ERANGE },
-	{ LKVFENCE_IOC_ABORT, "a long timeout", S(abort.timeout_ns), UINT64_MAX, ERANGE },
-	{ LKVFENCE_IOC_ABORT, "generation 0", S(abort.generation), 0, ENOENT },
-	{ LKVFENCE_IOC_ABORT, "a generation of the future", S(abort.generation),
+	{ LKVFENCE_IOC_ABORT, "the highest reason", ABI_PLACE(abort.reason), UINT32_MAX, EINVAL },
+	{ LKVFENCE_IOC_ABORT, "a short timeout", ABI_PLACE(abort.timeout_ns), 1, ERANGE },
+	{ LKVFENCE_IOC_ABORT, "a long timeout", ABI_PLACE(abort.timeout_ns), UINT64_MAX, ERANGE },
+	{ LKVFENCE_IOC_ABORT, "generation 0", ABI_PLACE(abort.generation), 0, ENOENT },
+	{ LKVFENCE_IOC_ABORT, "a generation of the future", ABI_PLACE(abort.generation),
 	  UINT64_MAX, ENOENT },
 
-	{ LKVFENCE_IOC_RELEASE, "an unknown flag", S(release.flags), 2, EINVAL },
-	{ LKVFENCE_IOC_RELEASE, "generation 0", S(release.generation), 0, ENOENT },
+	{ LKVFENCE_IOC_RELEASE, "an unknown flag", ABI_PLACE(release.flags), 2, EINVAL },
+	{ LKVFENCE_IOC_RELEASE, "generation 0", ABI_PLACE(release.generation), 0, ENOENT },
 	{ LKVFENCE_IOC_RELEASE, "a generation of the future",
-	  S(release.generation), UINT64_MAX, ENOENT },
+	  ABI_PLACE(release.generation), UINT64_MAX, ENOENT },
 
-	{ LKVFENCE_IOC_QUERY, "an unknown way", S(query.by), 4, EINVAL },
-	{ LKVFENCE_IOC_QUERY, "too much room for ranges", S(query.nr_ranges), 65537, ERANGE },
-	{ LKVFENCE_IOC_QUERY, "too much room for leases", S(query.nr_leases), 4097, ERANGE },
-	{ LKVFENCE_IOC_QUERY, "generation 0", S(query.generation), 0, ENOENT },
-	{ LKVFENCE_IOC_QUERY, "a generation of the future", S(query.generation),
+	{ LKVFENCE_IOC_QUERY, "an unknown way", ABI_PLACE(query.by), 4, EINVAL },
+	{ LKVFENCE_IOC_QUERY, "too much room for ranges", ABI_PLACE(query.nr_ranges), 65537, ERANGE },
+	{ LKVFENCE_IOC_QUERY, "too much room for leases", ABI_PLACE(query.nr_leases), 4097, ERANGE },
+	{ LKVFENCE_IOC_QUERY, "generation 0", ABI_PLACE(query.generation), 0, ENOENT },
+	{ LKVFENCE_IOC_QUERY, "a generation of the future", ABI_PLACE(query.generation),
 	  UINT64_MAX, ENOENT },
 
-	{ LKVFENCE_IOC_ADOPT, "flags", S(adopt.flags), 1, EINVAL },
-	{ LKVFENCE_IOC_ADOPT, "generation 0", S(adopt.generation), 0, ENOENT },
-	{ LKVFENCE_IOC_ADOPT, "a generation of the future", S(adopt.generation),
+	{ LKVFENCE_IOC_ADOPT, "flags", ABI_PLACE(adopt.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_ADOPT, "generation 0", ABI_PLACE(adopt.generation), 0, ENOENT },
+	{ LKVFENCE_IOC_ADOPT, "a generation of the future", ABI_PLACE(adopt.generation),
 	  UINT64_MAX, ENOENT },
 };
 
 /* Members that are only out. */
 static const struct {
 	unsigned long cmd;
-	size_t offset;
-	size_t width;
+	struct abi_place at;
 } out[] = {
-	{ LKVFENCE_IOC_INFO, S(info.abi) },
-	{ LKVFENCE_IOC_INFO, S(info.features) },
-	{ LKVFENCE_IOC_INFO, S(info.version) },
-	{ LKVFENCE_IOC_OPEN, S(open.fd) },
-	{ LKVFENCE_IOC_OPEN, S(open.created) },
-	{ LKVFENCE_IOC_STAT, S(stat.name) },
-	{ LKVFENCE_IOC_STAT, S(stat.begun) },
-	{ LKVFENCE_IOC_STAT, S(stat.handles) },
-	{ LKVFENCE_IOC_BEGIN, S(begin.generation) },
-	{ LKVFENCE_IOC_BEGIN, S(begin.busy_generation) },
-	{ LKVFENCE_IOC_BEGIN, S(begin.busy_slot) },
-	{ LKVFENCE_IOC_BEGIN, S(begin.state) },
-	{ LKVFENCE_IOC_HOLD, S(begin.generation) },
-	{ LKVFENCE_IOC_HOLD, S(begin.busy_tag) },
-	{ LKVFENCE_IOC_RETURN, S(ret.nr_accepted) },
-	{ LKVFENCE_IOC_ABORT, S(abort.tag) },
-	{ LKVFENCE_IOC_ABORT, S(abort.deadline_ns) },
-	{ LKVFENCE_IOC_ABORT, S(abort.state) },
-	{ LKVFENCE_IOC_ABORT, S(abort.leases_out) },
-	{ LKVFENCE_IOC_ABORT, S(abort.policy_in_force) },
-	{ LKVFENCE_IOC_ABORT, S(abort.reason_in_force) },
-	{ LKVFENCE_IOC_RELEASE, S(release.outcome) },
-	{ LKVFENCE_IOC_RELEASE, S(release.leases_out) },
-	{ LKVFENCE_IOC_QUERY, S(query.state) },
-	{ LKVFENCE_IOC_QUERY, S(query.flags) },
-	{ LKVFENCE_IOC_QUERY, S(query.now_ns) },
-	{ LKVFENCE_IOC_QUERY, S(query.comm) },
+	{ LKVFENCE_IOC_INFO, ABI_PLACE(info.abi) },
+	{ LKVFENCE_IOC_INFO, ABI_PLACE(info.features) },
+	{ LKVFENCE_IOC_INFO, ABI_PLACE(info.version) },
+	{ LKVFENCE_IOC_OPEN, ABI_PLACE(open.fd) },
+	{ LKVFENCE_IOC_OPEN, ABI_PLACE(open.created) },
+	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.name) },
+	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.begun) },
+	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.handles) },
+	{ LKVFENCE_IOC_BEGIN, ABI_PLACE(begin.generation) },
+	{ LKVFENCE_IOC_BEGIN, ABI_PLACE(begin.busy_generation) },
+	{ LKVFENCE_IOC_BEGIN, ABI_PLACE(begin.busy_slot) },
+	{ LKVFENCE_IOC_BEGIN, ABI_PLACE(begin.state) },
+	{ LKVFENCE_IOC_HOLD, ABI_PLACE(begin.generation) },
+	{ LKVFENCE_IOC_HOLD, ABI_PLACE(begin.busy_tag) },
+	{ LKVFENCE_IOC_RETURN, ABI_PLACE(ret.nr_accepted) },
+	{ LKVFENCE_IOC_ABORT, ABI_PLACE(abort.tag) },
+	{ LKVFENCE_IOC_ABORT, ABI_PLACE(abort.deadline_ns) },
+	{ LKVFENCE_IOC_ABORT, ABI_PLACE(abort.state) },
+	{ LKVFENCE_IOC_ABORT, ABI_PLACE(abort.leases_out) },
+	{ LKVFENCE_IOC_ABORT, ABI_PLACE(abort.policy_in_force) },
+	{ LKVFENCE_IOC_ABORT, ABI_PLACE(abort.reason_in_force) },
+	{ LKVFENCE_IOC_RELEASE, ABI_PLACE(release.outcome) },
+	{ LKVFENCE_IOC_RELEASE, ABI_PLACE(release.leases_out) },
+	{ LKVFENCE_IOC_QUERY, ABI_PLACE(query.state) },
+	{ LKVFENCE_IOC_QUERY, ABI_PLACE(query.flags) },
+	{ LKVFENCE_IOC_QUERY, ABI_PLACE(query.now_ns) },
+	{ LKVFENCE_IOC_QUERY, ABI_PLACE(query.comm) },
 };
 
 static const struct abi_command *command(unsigned long cmd)
@@ -152,7 +148,7 @@ static void refused(struct abi *abi)
 
 		abi_good(abi, cmd, &arg);
 		/* little endian, as all that this runs on */
-		memcpy((char *)&arg + bad[i].offset, &bad[i].value, bad[i].width);
+		memcpy((char *)&arg + bad[i].at.offset, &bad[i].value, bad[i].at.width);
 		was = arg;
 		before = stat_of(abi->f);
 		gives(abi_call(abi, cmd, &arg), -bad[i].err, "%s with %s",
@@ -172,10 +168,10 @@ static void ignored(struct abi *abi)
 		union abi_arg arg;
 
 		abi_good(abi, cmd, &arg);
-		memset((char *)&arg + out[i].offset, 0xff, out[i].width);
+		memset((char *)&arg + out[i].at.offset, 0xff, out[i].at.width);
 		gives(abi_call(abi, cmd, &arg), 0,
 		      "%s with anything in its out member at %zu", cmd->name,
-		      out[i].offset);
+		      out[i].at.offset);
 		abi_undo(cmd, &arg);
 	}
 }

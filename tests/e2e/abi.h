@@ -25,6 +25,15 @@ union abi_arg {
 	struct lkvfence_adopt adopt;
 };
 
+/* Where a member is in any of these. */
+struct abi_place {
+	size_t offset;
+	size_t width;
+};
+
+#define ABI_PLACE(member) \
+	{ offsetof(union abi_arg, member), sizeof(((union abi_arg *)0)->member) }
+
 struct abi_command {
 	const char *name;
 	unsigned long cmd;

@@ -137,7 +137,7 @@ static void same_tag(struct lkvfence *f)
 	check(b.busy_generation == first && b.busy_tag == 9 && !b.generation,
 	      "the transfer that has it is named");
 	counted(f, &before, refused_exists, 1, "only refused_exists has changed");
-	check(strstr(lkvfence_errmsg(), "9") != NULL, "in words, too: %s",
+	check(!!strstr(lkvfence_errmsg(), "9"), "in words, too: %s",
 	      lkvfence_errmsg());
 	before = stat_of(f);
 	gives(lkvfence_hold(f, &b), -EEXIST, "HOLD with a tag that is in use");

@@ -40,7 +40,7 @@ static int child_closes(void *arg)
 int main(void)
 {
 	struct lkvfence_query q;
-	uint64_t childs;
+	uint64_t of_child;
 	pid_t pid;
 
 	f = region("fork", 64);
@@ -49,7 +49,7 @@ int main(void)
 	gives(in_child(child_calls, NULL), 0, "the child may call");
 	q = (struct lkvfence_query){ .by = LKVFENCE_QUERY_TAG, .tag = 2 };
 	gives(lkvfence_query(f, &q), 0, "what it began is there when it has exited");
-	childs = q.generation;
+	of_child = q.generation;
 	check(q.state == LKVFENCE_STATE_WAITING && q.flags == LKVFENCE_TRANSFER_MINE,
 	      "and not ended, for we have the handle");
 	gives(query(f, generation).leases_out, 1, "what it returned is returned");
@@ -72,11 +72,11 @@ int main(void)
 	}
 	lkvfence_close(f);
 	usleep(100000);
-	gives(query(watcher, childs).state, LKVFENCE_STATE_WAITING,
+	gives(query(watcher, of_child).state, LKVFENCE_STATE_WAITING,
 	      "the parent closes it: the child has it");
 	kill(pid, SIGKILL);
 	status_of(pid);
-	q = query(watcher, childs);
+	q = query(watcher, of_child);
 	check(q.state == LKVFENCE_STATE_ENDED && q.reason == LKVFENCE_REASON_ORPHANED,
 	      "it is closed when both are gone");
 	clear(watcher);

@@ -23,7 +23,7 @@ left() {
 	[ ! -e /sys/class/misc/lkvfence ] || echo "# /sys/class/misc/lkvfence"
 	grep -w lkvfence /proc/misc /proc/modules /proc/vmallocinfo | sed 's/^/# /'
 	# Workers of the kernel's keep the name of what they did last.
-	ps -e -o comm= | grep lkvfence | grep -v ^kworker | sed 's/^/# process /'
+	pgrep -l '^lkvfence' | sed 's/^/# process /'
 	find /sys/devices/virtual /sys/kernel/slab -maxdepth 3 -name '*lkvfence*' 2>/dev/null | sed 's/^/# /'
 }
 
