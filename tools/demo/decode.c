@@ -22,6 +22,8 @@ struct request {
 	enum state state;
 	uint32_t step;			/* decode steps done */
 	uint32_t slots_read;
+	uint32_t own_cells;		/* read in a row up to here, all its own */
+	bool turned;			/* from its own text into another's */
 };
 
 struct decode {
@@ -167,6 +169,7 @@ static void keep_around(struct decode *d, uint32_t id, uint32_t cell)
  */
 static void read_slot(struct decode *d, uint32_t id, uint32_t index)
 {
+	struct request *r = d->requests + id;
 	struct life *life = d->board->lives + id;
 	uint32_t cells = d->opt->slot_size / CELL;
 	bool watched = d->board->watch_request == id;
@@ -174,8 +177,10 @@ static void read_slot(struct decode *d, uint32_t id, uint32_t index)
 	memcpy(d->seen, slot_memory(d, slots_of(d, id)[index]), d->opt->slot_size);
 	text_slot(d->expected, id, index);
 	if (!watched && !d->board->excerpts[id].nr_cells &&
-	    !memcmp(d->seen, d->expected, d->opt->slot_size))
+	    !memcmp(d->seen, d->expected, d->opt->slot_size)) {
+		r->own_cells += cells;
 		return;
+	}
 	for (uint32_t i = 0; i < cells; i++) {
 		const char *seen = d->seen + i * CELL, *expected = d->expected + i * CELL;
 		uint32_t cell = index * cells + i;
@@ -183,14 +188,20 @@ static void read_slot(struct decode *d, uint32_t id, uint32_t index)
 		if (watched && cell == d->board->watch_cell)
 			keep_around(d, id, cell);
 		if (memcmp(seen, expected, CELL)) {
-			if (!life->stray_bytes) {
+			bool turn = !r->turned && r->own_cells >= EXCERPT_BEFORE;
+
+			if (!life->stray_bytes || turn) {
 				life->stray_cell = cell;
 				life->stray_owner = text_owner(seen);
 				if (!watched)
 					keep_around(d, id, cell);
 			}
+			r->turned |= turn;
+			r->own_cells = 0;
 			for (int k = 0; k < CELL; k++)
 				life->stray_bytes += seen[k] != expected[k];
+		} else {
+			r->own_cells++;
 		}
 		keep_cell(d, id, cell, seen);
 	}

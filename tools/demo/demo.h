@@ -63,11 +63,11 @@ struct life {
 	uint64_t held_ns;		/* as the module measured it */
 	uint32_t outcome;		/* enum lkvfence_outcome */
 	uint32_t stray_bytes;		/* bytes read that are not its own */
-	uint32_t stray_owner;		/* whose they are, where legible */
-	uint32_t stray_cell;		/* the first one, counted from its first slot */
+	uint32_t stray_cell;		/* where its text turns into another's, or the first one */
+	uint32_t stray_owner;		/* whose that cell is, where legible */
 };
 
-/* The cells around the first stray one, as decode read them. */
+/* The cells around that, as decode read them. */
 #define EXCERPT_BEFORE	3
 #define EXCERPT_CELLS	9
 struct excerpt {
@@ -220,6 +220,7 @@ void decode_main(const struct options *opt, const struct plan *plan, struct boar
 /* report.c and story.c: what a run comes to, for people and for programs */
 struct tally {
 	uint32_t completed, aborted, corrupted;
+	uint32_t late;			/* aborted, and a write landed after that */
 	uint64_t stray_bytes;
 	uint32_t outcomes[LKVFENCE_NR_OUTCOMES];
 	double hold_p50_ms, hold_p99_ms;
@@ -228,6 +229,7 @@ struct tally {
 };
 
 void report_tally(const struct options *opt, const struct board *board, struct tally *tally);
+const struct write_log *late_write(const struct board *board, uint32_t request);
 uint32_t report_victim(const struct options *opt, const struct plan *plan,
 		       const struct board *control);
 void report_table(const struct options *opt, struct board * const *runs,

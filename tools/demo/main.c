@@ -65,8 +65,8 @@ static const char usage[] =
 	"  --failed PERCENT  acknowledgements that say \"failed\" (5)\n"
 	"  --twice PERCENT   acknowledgements that are sent twice (5)\n"
 	"  --seed N          of all that is left to chance (1)\n"
-	"  --hold-ms MS      least deadline of a hold (4000)\n"
-	"  --slots N         slots of the decode pool (2048)\n"
+	"  --hold-ms MS      least deadline of a hold (6000)\n"
+	"  --slots N         slots of the decode pool (4096)\n"
 	"  --slot-size BYTES (4096, or more where the machine is fast)\n"
 	"  --tokens N        tokens in a slot (256)\n"
 	"  --staged N        slots of the memory that a prefill sends from (512)\n"
@@ -308,13 +308,13 @@ int main(int argc, char **argv)
 		.lost = 5,
 		.failed = 5,
 		.twice = 5,
-		.nr_slots = 2048,
+		.nr_slots = 4096,
 		.staged_slots = 512,
 		.tokens_per_slot = 256,
 		.short_slots = 32,
 		.step_ms = 10,
 		.speed = 20,
-		.hold_ms = 4000,
+		.hold_ms = 6000,
 		.device = "rxe0",
 		.trace = "tools/demo/trace.jsonl",
 	};

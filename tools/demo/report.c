@@ -61,16 +61,16 @@ void report_tally(const struct options *opt, const struct board *board, struct t
 	tally->hold_p50_ms = percentile_ms(held, tally->aborted, 50);
 	tally->hold_p99_ms = percentile_ms(held, tally->aborted, 99);
 	free(held);
-	for (uint32_t i = 0; i < NR_RANKS; i++) {
-		for (uint32_t k = 0; k < board->ranks[i].nr_writes; k++) {
-			const struct write_log *write = board->ranks[i].writes + k;
-			uint64_t end_ns = board->lives[write->request].hung_up_ns;
-			double late_ms = end_ns && write->landed_ns > end_ns ?
-				(double)(write->landed_ns - end_ns) / NS_PER_MS : 0;
+	for (uint32_t i = 0; i < opt->requests; i++) {
+		const struct write_log *write = late_write(board, i);
+		double late_ms;
 
-			if (late_ms > tally->latest_ms)
-				tally->latest_ms = late_ms;
-		}
+		if (!write)
+			continue;
+		late_ms = (double)(write->landed_ns - board->lives[i].hung_up_ns) / NS_PER_MS;
+		if (late_ms > tally->latest_ms)
+			tally->latest_ms = late_ms;
+		tally->late++;
 	}
 	tally->adds_up = !board->fence || books_agree(opt, board, tally);
 }
@@ -104,6 +104,7 @@ void report_table(const struct options *opt, struct board * const *runs,
 	ROW("requests", "%18u", opt->requests);
 	ROW("completed", "%18u", tallies[i].completed);
 	ROW("aborted: the client hung up in mid-transfer", "%18u", tallies[i].aborted);
+	ROW("    with writes that landed after that", "%18u", tallies[i].late);
 	ROW("requests that read another's text", "%18u", tallies[i].corrupted);
 	ROW("stray bytes read", "%18llu", (unsigned long long)tallies[i].stray_bytes);
 	for (k = 0; k < LKVFENCE_NR_OUTCOMES; k++) {
@@ -154,6 +155,7 @@ static void json_run(FILE *file, const struct options *opt, const struct board *
 			tally->outcomes[i]);
 	fprintf(file, " },\n    \"hold_ms\": { \"p50\": %.3f, \"p99\": %.3f },\n",
 		tally->hold_p50_ms, tally->hold_p99_ms);
+	fprintf(file, "    \"aborted_with_late_writes\": %u,\n", tally->late);
 	fprintf(file, "    \"latest_write_ms\": %.3f,\n", tally->latest_ms);
 	fprintf(file, "    \"slots_lost\": %u,\n", board->slots_lost);
 	fprintf(file, "    \"acks\": { \"drained\": %u, \"lost\": %u, ",
@@ -161,6 +163,7 @@ static void json_run(FILE *file, const struct options *opt, const struct board *
 	fprintf(file, "\"failed\": %u, \"twice\": %u },\n",
 		a->acks_failed + b->acks_failed, a->acks_twice + b->acks_twice);
 	if (board->fence) {
+		fprintf(file, "    \"deadline_least_ms\": %u,\n", opt->hold_ms);
 		fprintf(file, "    \"deadline_ms\": %.3f,\n", (double)board->hold_ns / NS_PER_MS);
 		fprintf(file, "    \"acks_refused\": %u,\n", board->duplicate_acks);
 		fprintf(file, "    \"books_agree\": %s,\n", tally->adds_up ? "true" : "false");

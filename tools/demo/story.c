@@ -116,7 +116,7 @@ uint32_t report_victim(const struct options *opt, const struct plan *plan,
 }
 
 /* The last write of a request that landed after its client had hung up. */
-static const struct write_log *late_write(const struct board *board, uint32_t request)
+const struct write_log *late_write(const struct board *board, uint32_t request)
 {
 	const struct life *life = board->lives + request;
 	const struct rank_log *rank = &board->ranks[life->rank];
