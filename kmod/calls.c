@@ -12,13 +12,17 @@
 #include <linux/uaccess.h>
 
 #include "calls.h"
+#include "compat.h"
 #include "main.h"
 #include "region.h"
+#include "words.h"
 
 /* Returns handled per taking of the region's lock; they are on the stack. */
 #define RETURN_BATCH	16
 /* Sources copied in one go; likewise. */
 #define SOURCE_BATCH	16
+/* Ranges that are copied as words; more of them go faster in one piece. */
+#define RANGE_WORDS	8
 
 /*
  * STAT
@@ -80,7 +84,7 @@ static int check_begin(const struct lkvfence_begin *arg, bool hold)
 static int copy_sources(struct transfer *t, const struct lkvfence_begin *arg)
 {
 	u32 __user *from = u64_to_user_ptr(arg->sources);
-	u32 sources[SOURCE_BATCH];
+	u32 sources[SOURCE_BATCH] __no_init;
 	u32 i, nr, done;
 	int err;
 
@@ -100,9 +104,21 @@ static int copy_sources(struct transfer *t, const struct lkvfence_begin *arg)
 	return 0;
 }
 
-static struct transfer *copy_transfer(const struct lkvfence_begin *arg)
+static int copy_ranges(struct transfer *t, const void __user *from)
 {
-	struct transfer *t = transfer_alloc(arg->nr_ranges, arg->nr_sources);
+	u32 nr = t->fence.nr_ranges;
+
+	BUILD_BUG_ON(sizeof(*t->ranges) != sizeof(u64));
+	if (nr <= RANGE_WORDS)
+		return words_from_user((u64 *)t->ranges, from, nr);
+	return copy_from_user(t->ranges, from, nr * sizeof(*t->ranges)) ?
+	       -EFAULT : 0;
+}
+
+static struct transfer *copy_transfer(struct handle *h,
+				      const struct lkvfence_begin *arg)
+{
+	struct transfer *t = transfer_alloc(h, arg->nr_ranges, arg->nr_sources);
 	int err;
 
 	if (!t)
@@ -111,15 +127,14 @@ static struct transfer *copy_transfer(const struct lkvfence_begin *arg)
 	t->fence.ttl_ns = arg->ttl_ns;
 	t->fence.policy = arg->policy;
 	t->pid = current->tgid;
-	get_task_comm(t->comm, current->group_leader);
+	/* For people to read: renaming meanwhile may mix two names, no more. */
+	memcpy(t->comm, current->group_leader->comm, sizeof(t->comm) - 1);
 
-	if (copy_from_user(t->ranges, u64_to_user_ptr(arg->ranges),
-			   arg->nr_ranges * sizeof(*t->ranges)))
-		err = -EFAULT;
-	else
+	err = copy_ranges(t, u64_to_user_ptr(arg->ranges));
+	if (!err)
 		err = copy_sources(t, arg);
 	if (err) {
-		transfer_free(t);
+		transfer_free(t, h);
 		return ERR_PTR(err);
 	}
 	return t;
@@ -135,9 +150,9 @@ static u32 room_for(const struct handle *h)
 
 static int begin(struct handle *h, struct lkvfence_begin *arg, bool hold)
 {
-	struct fence_limits limits = param_limits();
 	struct region *r = h->region;
-	struct fence_refusal why;
+	struct fence_refusal why __no_init;
+	struct fence_limits limits;
 	struct transfer *t;
 	u64 now;
 	int err;
@@ -145,7 +160,7 @@ static int begin(struct handle *h, struct lkvfence_begin *arg, bool hold)
 	err = check_begin(arg, hold);
 	if (err)
 		return err;
-	t = copy_transfer(arg);
+	t = copy_transfer(h, arg);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 
@@ -156,13 +171,17 @@ static int begin(struct handle *h, struct lkvfence_begin *arg, bool hold)
 		fence_begin(&r->fence, &t->fence, generation_next(), now);
 		t->owner = h;
 		list_add_tail(&t->owned, &h->transfers);
-		if (hold)
+		if (hold) {
+			limits = param_limits();
 			fence_abort(&r->fence, &t->fence, abort_reason(arg->reason),
 				    LKVFENCE_POLICY_DEFAULT, arg->timeout_ns,
 				    &limits, now);
+		}
 		arg->generation = t->fence.generation;
 		arg->state = t->fence.state;
-		region_settle(r, h, FENCE_NEWS_ENDED);
+		/* Without these there is neither news nor a deadline. */
+		if (hold || arg->ttl_ns)
+			region_settle(r, h, FENCE_NEWS_ENDED);
 	}
 	mutex_unlock(&r->lock);
 
@@ -170,7 +189,7 @@ static int begin(struct handle *h, struct lkvfence_begin *arg, bool hold)
 		arg->busy_generation = why.generation;
 		arg->busy_tag = why.tag;
 		arg->busy_slot = why.slot;
-		transfer_free(t);
+		transfer_free(t, h);
 	}
 	return err;
 }
@@ -247,7 +266,7 @@ int call_return(struct handle *h, void *argp)
 {
 	struct lkvfence_return *arg = argp;
 	struct lkvfence_return_item __user *uitems = u64_to_user_ptr(arg->items);
-	struct lkvfence_return_item items[RETURN_BATCH];
+	struct lkvfence_return_item items[RETURN_BATCH] __no_init;
 	u32 nr, done;
 
 	if (arg->flags || !arg->nr_items)

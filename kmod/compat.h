@@ -6,6 +6,22 @@
 #define LKVFENCE_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/mm.h> /* kvmalloc, before it was in slab.h */
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(LKVFENCE_MIN_VERSION, LKVFENCE_MIN_PATCHLEVEL, 0)
+#error "this kernel is older than lkvfence is for: KERNEL_MIN in kmod/compat.mk"
+#endif
+
+/*
+ * Kernels may clear all that is on the stack. Not what is as large as a batch,
+ * and written before it is read, in a call that is made for every request.
+ */
+#if __has_attribute(__uninitialized__)
+#define __no_init	__attribute__((__uninitialized__))
+#else
+#define __no_init
+#endif
 
 #ifndef HAVE_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,

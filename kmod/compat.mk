@@ -1,4 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
+# The kernels that lkvfence is for, said here and nowhere else: the oldest it
+# builds for, and those the tests run on (make check-matrix). kmod/compat.h
+# refuses older ones; the README and packages read it from here.
+KERNEL_MIN := 5.10
+KERNEL_TESTED := 5.10 6.1 6.12 7.2
+
+ccflags-y += -DLKVFENCE_MIN_VERSION=$(word 1,$(subst ., ,$(KERNEL_MIN)))
+ccflags-y += -DLKVFENCE_MIN_PATCHLEVEL=$(word 2,$(subst ., ,$(KERNEL_MIN)))
+
 # What kernels differ in, found by looking at their headers: distributions
 # backport, so version numbers tell little. kmod/compat.h acts on it.
 compat-has = $(shell grep -qw $(1) $(srctree)/include/$(2) && echo -D$(3))

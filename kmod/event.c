@@ -9,6 +9,7 @@
  */
 #include <linux/uaccess.h>
 
+#include "compat.h"
 #include "event.h"
 
 /* Events copied in one go; they are on the stack. */
@@ -114,7 +115,7 @@ static void consume(struct handle *h, struct batch *b)
 			continue;
 		event_forget(t);
 		if (t->fence.state == LKVFENCE_STATE_RELEASED)
-			transfer_free(t);
+			transfer_free(t, h);
 	}
 	mutex_unlock(&h->region->lock);
 }
@@ -123,7 +124,7 @@ static void consume(struct handle *h, struct batch *b)
 static ssize_t read_some(struct handle *h, char __user *buf, size_t len,
 			 bool nonblock)
 {
-	struct batch b;
+	struct batch b __no_init;
 	size_t done = 0;
 	ssize_t err = 0;
 

@@ -244,9 +244,12 @@ static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 	rb_erase_cached(&t->by_generation, &f->transfers);
 	f->transfers_alive--;
 	stop_clock(f, t);
-	list_del_init(&t->held);
-	f->transfers_held--;
-	f->slots_held -= t->nr_slots;
+	/* One that was proven quiet when it ended was never held. */
+	if (!list_empty(&t->held)) {
+		list_del_init(&t->held);
+		f->transfers_held--;
+		f->slots_held -= t->nr_slots;
+	}
 	if (t->quarantined) {
 		f->transfers_quarantined--;
 		f->slots_quarantined -= t->nr_slots;
@@ -276,22 +279,27 @@ static void settle(struct fence *f, struct fence_transfer *t, u64 now)
 	release(f, t, outcome, now);
 }
 
-/* The gate (L6b): whatever ends a transfer, it passes here, once. */
+/*
+ * The gate (L6b): whatever ends a transfer, it passes here, once. L8: no hold
+ * is longer than the bound, whoever asked for it.
+ */
 static void end(struct fence *f, struct fence_transfer *t, u32 reason,
-		u64 deadline, u64 now)
+		u64 timeout_ns, const struct fence_limits *limits, u64 now)
 {
 	t->state = LKVFENCE_STATE_ENDED;
 	t->reason = reason;
 	t->ended_ns = now;
 	rb_erase(&t->by_tag, &f->tags);
+	if (!t->unproven) {
+		/* Nothing to hold for, and told as the release only. */
+		settle(f, t, now);
+		return;
+	}
 	list_add_tail(&t->held, &f->held);
 	f->transfers_held++;
 	f->slots_held += t->nr_slots;
-	set_clock(f, t, deadline);
-	settle(f, t, now);
-	/* An end that released in the same step is told as the release only. */
-	if (t->state == LKVFENCE_STATE_ENDED)
-		tell(f, t, FENCE_NEWS_ENDED);
+	set_clock(f, t, now + min(timeout_ns, limits->max_ns));
+	tell(f, t, FENCE_NEWS_ENDED);
 }
 
 /*
@@ -538,12 +546,13 @@ void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
 		t->policy = policy;
 
 	if (t->state == LKVFENCE_STATE_WAITING) {
-		end(f, t, reason, now + (timeout_ns ?: limits->default_ns), now);
+		end(f, t, reason, timeout_ns ?: limits->default_ns, limits, now);
 		return;
 	}
 	if (!timeout_ns || t->quarantined)
 		return;
 	/* L4: later, never earlier. L8: but not for ever. */
+	timeout_ns = min(timeout_ns, limits->max_ns);
 	deadline = min(now + timeout_ns, t->ended_ns + limits->max_ns);
 	if (deadline > (u64)t->clock.expires)
 		set_clock(f, t, deadline);
@@ -551,10 +560,12 @@ void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
 
 int fence_finish(struct fence *f, struct fence_transfer *t, u64 now)
 {
+	static const struct fence_limits no_hold;
+
 	if (t->unproven)
 		return -EBUSY;
-	/* Nothing unproven: settle() releases within end(), no deadline matters. */
-	end(f, t, LKVFENCE_REASON_FINISHED, now, now);
+	/* Nothing is unproven, so there will be no hold and no deadline. */
+	end(f, t, LKVFENCE_REASON_FINISHED, 0, &no_hold, now);
 	return 0;
 }
 
@@ -589,8 +600,8 @@ u32 fence_expire(struct fence *f, const struct fence_limits *limits, u64 now,
 				     struct fence_transfer, clock);
 
 		if (t->state == LKVFENCE_STATE_WAITING)
-			end(f, t, LKVFENCE_REASON_EXPIRED,
-			    now + limits->default_ns, now);
+			end(f, t, LKVFENCE_REASON_EXPIRED, limits->default_ns,
+			    limits, now);
 		else if (t->policy == LKVFENCE_POLICY_TAINT)
 			release(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
 		else

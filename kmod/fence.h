@@ -112,7 +112,7 @@ struct fence_transfer {
 	bool forced;
 };
 
-/**
+/*
  * struct fence_counts - what happened so far; only ever grows
  *
  * Members as in struct lkvfence_stat.
@@ -230,9 +230,10 @@ int fence_transfer_lease(struct fence_transfer *t, struct fence_lease *lease);
  * Takes the slots, so that fence_begin() must follow at once. It is a step of
  * its own only so that a refused transfer uses up no generation.
  *
- * Return: 0; -ERANGE a slot beyond the region; -EINVAL an empty range or a
- * slot named twice; -EEXIST the tag is in use; -EBUSY a slot is taken;
- * -ENOSPC too many transfers. Nothing has changed then but a counter.
+ * Return: 0; -EEXIST the tag is in use; -ENOSPC too many transfers; or what is
+ * wrong with the first range that can't be had: -EINVAL it is empty or names a
+ * slot again; -ERANGE it goes beyond the region; -EBUSY a slot is taken.
+ * Nothing has changed then but a counter.
  */
 int fence_admit(struct fence *f, struct fence_transfer *t, u64 max_transfers,
 		struct fence_refusal *why);

@@ -17,12 +17,20 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "compat.h"
 #include "event.h"
 #include "main.h"
 #include "region.h"
 
 /* Transfers orphaned before others get the region's lock. */
 #define BATCH		64
+
+/*
+ * Bytes of a small transfer: about 8 ranges and 3 leases, or one of the two
+ * and more of the other. And how many of them a handle keeps.
+ */
+#define SMALL		512
+#define MAX_SPARE	64
 
 /* Lines in the log of one region: so many in so long. */
 #define LOG_BURST	10
@@ -39,20 +47,77 @@ static struct fence_counts retired_counts;
  * Transfers
  */
 
-struct transfer *transfer_alloc(u32 nr_ranges, u32 nr_leases)
+static size_t transfer_size(u32 nr_ranges, u32 nr_leases)
 {
 	struct transfer *t;
-	size_t size;
 
 	BUILD_BUG_ON(offsetof(struct transfer, ranges) % __alignof__(*t->leases));
 	BUILD_BUG_ON(sizeof(*t->ranges) % __alignof__(*t->leases));
 	/* Both are bounded by MAX_*: no overflow. */
-	size = struct_size(t, ranges, nr_ranges) +
-	       nr_leases * sizeof(struct fence_lease);
-	t = kvmalloc(size, GFP_USER_SIZED);
+	return struct_size(t, ranges, nr_ranges) + nr_leases * sizeof(*t->leases);
+}
+
+static struct transfer *take_spare(struct handle *h)
+{
+	struct transfer *t;
+
+	spin_lock(&h->spare_lock);
+	t = list_first_entry_or_null(&h->spare, struct transfer, owned);
+	if (t) {
+		list_del(&t->owned);
+		h->nr_spare--;
+	}
+	spin_unlock(&h->spare_lock);
+	return t;
+}
+
+/* False if the handle has enough. */
+static bool keep_spare(struct handle *h, struct transfer *t)
+{
+	bool room;
+
+	spin_lock(&h->spare_lock);
+	room = h->nr_spare < MAX_SPARE;
+	if (room) {
+		list_add(&t->owned, &h->spare);
+		h->nr_spare++;
+	}
+	spin_unlock(&h->spare_lock);
+	return room;
+}
+
+/* Small ones are all of one size, so that each can be used for another. */
+static struct transfer *alloc(struct handle *h, size_t size)
+{
+	struct transfer *t = NULL;
+
+	if (size <= SMALL) {
+		size = SMALL;
+		t = take_spare(h);
+	}
+	if (!t) {
+		t = kvmalloc(size, GFP_USER_SIZED);
+		if (t)
+			object_created(OBJECT_TRANSFER);
+	}
+	return t;
+}
+
+static void destroy(struct transfer *t)
+{
+	kvfree(t);
+	object_destroyed(OBJECT_TRANSFER);
+}
+
+struct transfer *transfer_alloc(struct handle *h, u32 nr_ranges, u32 nr_leases)
+{
+	size_t size = transfer_size(nr_ranges, nr_leases);
+	struct transfer *t = alloc(h, size);
+
 	if (!t)
 		return NULL;
 	memset(t, 0, sizeof(*t));
+	t->small = size <= SMALL;
 	fence_transfer_init(&t->fence);
 	t->fence.ranges = t->ranges;
 	t->fence.nr_ranges = nr_ranges;
@@ -60,11 +125,11 @@ struct transfer *transfer_alloc(u32 nr_ranges, u32 nr_leases)
 	INIT_LIST_HEAD(&t->unread);
 	t->nr_leases = nr_leases;
 	t->leases = (struct fence_lease *)&t->ranges[nr_ranges];
-	object_created(OBJECT_TRANSFER);
 	return t;
 }
 
-void transfer_free(struct transfer *t)
+/* Free the leases that were allocated one by one. */
+static void free_taken(struct transfer *t)
 {
 	struct fence_lease *lease, *next;
 
@@ -72,8 +137,14 @@ void transfer_free(struct transfer *t)
 		if (lease < t->leases || lease >= t->leases + t->nr_leases)
 			lease_free(lease);
 	}
-	kvfree(t);
-	object_destroyed(OBJECT_TRANSFER);
+}
+
+void transfer_free(struct transfer *t, struct handle *h)
+{
+	if (t->fence.nr_leases > t->nr_leases)
+		free_taken(t);
+	if (!h || !t->small || !keep_spare(h, t))
+		destroy(t);
 }
 
 struct fence_lease *lease_alloc(void)
@@ -123,7 +194,7 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 		if (t->owner)
 			event_post(t, t->owner == caller ? bits & ~mute : bits);
 		if (bits & FENCE_NEWS_RELEASED && !t->pending)
-			transfer_free(t);
+			transfer_free(t, t->owner);
 	}
 	clock_update(r);
 }
@@ -143,6 +214,8 @@ struct handle *handle_alloc(struct region *r)
 	INIT_LIST_HEAD(&h->unread);
 	init_waitqueue_head(&h->wait);
 	mutex_init(&h->read_lock);
+	spin_lock_init(&h->spare_lock);
+	INIT_LIST_HEAD(&h->spare);
 	object_created(OBJECT_HANDLE);
 	return h;
 }
@@ -170,7 +243,7 @@ static bool orphan_some(struct handle *h, const struct fence_limits *limits)
 	while (nr && !list_empty(&h->unread)) {
 		t = list_first_entry(&h->unread, struct transfer, unread);
 		event_forget(t);
-		transfer_free(t);
+		transfer_free(t, NULL);
 		nr--;
 	}
 	done = nr;
@@ -182,9 +255,13 @@ static bool orphan_some(struct handle *h, const struct fence_limits *limits)
 void handle_free(struct handle *h)
 {
 	struct fence_limits limits = param_limits();
+	struct transfer *t;
 
 	while (!orphan_some(h, &limits))
 		cond_resched();
+	/* Nobody owns anything through it any more: no spare comes back. */
+	while ((t = take_spare(h)))
+		destroy(t);
 	mutex_destroy(&h->read_lock);
 	kfree(h);
 	object_destroyed(OBJECT_HANDLE);

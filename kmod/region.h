@@ -26,6 +26,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/ratelimit.h>
+#include <linux/spinlock.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -84,6 +85,9 @@ struct region {
  * @nr_unread: how many; written under region->lock, poll(2) looks without
  * @wait: readers
  * @read_lock: see above
+ * @spare_lock: guards @spare and @nr_spare; nothing is taken under it
+ * @spare: small transfers of this handle that are over, to be used again
+ * @nr_spare: how many
  */
 struct handle {
 	struct region *region;
@@ -92,17 +96,21 @@ struct handle {
 	u32 nr_unread;
 	wait_queue_head_t wait;
 	struct mutex read_lock;	/* see above */
+	spinlock_t spare_lock;	/* see above */
+	struct list_head spare;
+	u32 nr_spare;
 };
 
 /**
  * struct transfer - a fence's transfer and what the kernel keeps with it
  * @fence: the fence's part
  * @owner: the handle that hears of it; NULL for an orphan
- * @owned: in owner->transfers until released
+ * @owned: in owner->transfers until released; in a handle's spare after it
  * @unread: in owner->unread while there is something to read
  * @pending: FENCE_NEWS_* to read
  * @pid: who began it, in the initial PID namespace
  * @comm: that process's name
+ * @small: it may be a handle's spare when it is over
  * @nr_leases: leases that were granted at the beginning
  * @leases: these; others are allocated one by one
  * @ranges: the slots
@@ -115,6 +123,7 @@ struct transfer {
 	u32 pending;
 	pid_t pid;
 	char comm[LKVFENCE_COMM_LEN];
+	bool small;
 	u32 nr_leases;
 	struct fence_lease *leases;
 	struct lkvfence_range ranges[];
@@ -190,15 +199,23 @@ void handle_free(struct handle *h);
 
 /**
  * transfer_alloc() - memory for a transfer
+ * @h: the handle that will own it
  * @nr_ranges: ranges to be filled in by the caller
  * @nr_leases: leases at the beginning, likewise
  *
- * Charged to the caller. Return: the transfer, or NULL.
+ * Charged to the caller, or to who needed it first: a handle keeps some that
+ * are over, so that a request that goes well allocates nothing.
+ *
+ * Return: the transfer, or NULL.
  */
-struct transfer *transfer_alloc(u32 nr_ranges, u32 nr_leases);
+struct transfer *transfer_alloc(struct handle *h, u32 nr_ranges, u32 nr_leases);
 
-/* Frees a transfer which the fence never knew, or has released. */
-void transfer_free(struct transfer *t);
+/**
+ * transfer_free() - for one which the fence never knew, or has released
+ * @t: the transfer
+ * @h: the handle that may keep it, or NULL
+ */
+void transfer_free(struct transfer *t, struct handle *h);
 
 struct fence_lease *lease_alloc(void);
 void lease_free(struct fence_lease *lease);

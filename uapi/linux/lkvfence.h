@@ -105,7 +105,7 @@
  *   ENOENT   nothing of that name, tag, or generation is or was there. A
  *            generation was never issued if it is higher than all that the
  *            region issued, and than all that had been issued on this host
- *            when the region was created
+ *            when the region was created; 0 never is
  *   ESTALE   the generation was issued earlier and is released
  *   EPERM    needs a capability which the caller lacks
  *   EACCES   the region's owner and mode don't let the caller in

@@ -336,6 +336,35 @@ static void test_expire_stops_after_max(void **state)
 	assert_int_equal(fence_next_deadline(&r->f), start + 400);
 }
 
+/* L8, L4: the first deadline is bounded too, whatever the caller lets through. */
+static void test_L8_first_deadline_is_bounded(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+
+	abort_for(r, g, LKVFENCE_REASON_ABORTED, LKVFENCE_POLICY_DEFAULT, MAX_NS + 1);
+	assert_int_equal(fence_next_deadline(&r->f), r->now + MAX_NS);
+}
+
+static void test_L8_default_deadline_is_bounded(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+
+	r->limits.max_ns = DEFAULT_NS - 1;
+	abort_(r, g);
+	assert_int_equal(fence_next_deadline(&r->f), r->now + DEFAULT_NS - 1);
+}
+
+static void test_L4_deadline_does_not_wrap(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
+
+	abort_for(r, g, LKVFENCE_REASON_ABORTED, LKVFENCE_POLICY_DEFAULT, U64_MAX);
+	assert_int_equal(at(r, r->now), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +389,9 @@ int main(void)
 		TEST(test_L4_no_timeout_between_deadline_and_clock),
 		TEST(test_L2_proof_between_deadline_and_clock),
 		TEST(test_expire_stops_after_max),
+		TEST(test_L8_first_deadline_is_bounded),
+		TEST(test_L8_default_deadline_is_bounded),
+		TEST(test_L4_deadline_does_not_wrap),
 	};
 
 	return RUN(tests);

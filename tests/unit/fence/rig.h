@@ -88,6 +88,7 @@ struct image {
 	unsigned long taken[SLOTS / 64 + 2];
 	u64 numbers[7];
 };
+
 struct image image_of(const struct rig *r);
 void must_be_unchanged(const struct rig *r, const struct image *before);
 
