@@ -63,6 +63,7 @@ int lkvfence_fd(const struct lkvfence *f);
 
 /**
  * lkvfence_close() - close a handle; NULL is fine
+ * @f: the handle
  *
  * Transfers that it owns are ended as orphans, unless the descriptor is open
  * elsewhere. No slot is freed by that.
@@ -71,6 +72,7 @@ void lkvfence_close(struct lkvfence *f);
 
 /**
  * lkvfence_info() - the module's versions and limits; needs no region
+ * @info: where they go
  *
  * Doesn't judge: it succeeds where the versions don't fit, so that they can be
  * shown.
@@ -85,6 +87,7 @@ int lkvfence_stat(struct lkvfence *f, struct lkvfence_stat *stat);
 
 /**
  * lkvfence_begin() - take slots for a transfer, and grant its first leases
+ * @f: the handle
  * @begin: what to take; generation and state come back in it, and what is in
  *	the way with -EBUSY and -EEXIST
  *
@@ -100,6 +103,7 @@ int lkvfence_take(struct lkvfence *f, uint64_t generation, uint32_t source);
 
 /**
  * lkvfence_return() - give leases back, in bulk
+ * @f: the handle
  * @items: the leases; each one's result and released come back in it
  * @nr: how many
  *
@@ -110,6 +114,11 @@ int lkvfence_return(struct lkvfence *f, struct lkvfence_return_item *items,
 
 /**
  * lkvfence_drained() - one lease back, with proof
+ * @f: the handle
+ * @generation: which transfer
+ * @source: whose lease
+ * @evidence: on what ground
+ *
  * Return: 0, or the item's result: -ESTALE, -ENOENT, -EALREADY, -EINVAL.
  */
 int lkvfence_drained(struct lkvfence *f, uint64_t generation, uint32_t source,
@@ -117,12 +126,17 @@ int lkvfence_drained(struct lkvfence *f, uint64_t generation, uint32_t source,
 
 /**
  * lkvfence_failed() - one lease back, without proof: it stays out
+ * @f: the handle
+ * @generation: which transfer
+ * @source: whose lease
+ *
  * Return: as lkvfence_drained().
  */
 int lkvfence_failed(struct lkvfence *f, uint64_t generation, uint32_t source);
 
 /**
  * lkvfence_abort() - end a transfer; its slots are held until proof or deadline
+ * @f: the handle
  * @abort: which and how; state, deadline_ns and leases_out come back in it
  *
  * The release is told by an event, also where it happened at once.
@@ -139,6 +153,8 @@ int lkvfence_abort_tag(struct lkvfence *f, uint64_t tag);
 
 /**
  * lkvfence_release() - slots of a finished transfer back
+ * @f: the handle
+ * @generation: which transfer
  *
  * Return: 0: the slots are free, and no event follows; -EBUSY a lease is
  * without proof; -ESTALE, -ENOENT.
@@ -147,6 +163,8 @@ int lkvfence_release(struct lkvfence *f, uint64_t generation);
 
 /**
  * lkvfence_force_release() - let go of a transfer in quarantine, without proof
+ * @f: the handle
+ * @generation: which transfer
  *
  * Return: 0; -EPERM without CAP_SYS_ADMIN; -EBUSY it is not in quarantine.
  */
@@ -160,7 +178,9 @@ int lkvfence_adopt(struct lkvfence *f, uint64_t generation);
 
 /**
  * lkvfence_events() - read events
- * @events: room for @nr of them
+ * @f: the handle
+ * @events: room for events
+ * @nr: for how many
  * @timeout_ms: how long to wait for the first one; 0: don't; negative: for ever
  *
  * Another reader that takes the event first doesn't prolong the wait.
