@@ -104,7 +104,7 @@ static void large(struct lkvfence *f)
 		.sources = (uintptr_t)sources,
 		.nr_sources = ARRAY_SIZE(sources),
 	};
-	struct lkvfence_stat before = stat_of(f), stat;
+	struct lkvfence_stat before, stat;
 	uint32_t i;
 
 	/* The last first, and each one beside a free slot. */

@@ -68,7 +68,7 @@ static void by_force(void)
 {
 	struct lkvfence *other = region("quarantine", 0);
 	uint64_t waiting = begin(f, 2, 8, 8, 1), held;
-	struct lkvfence_stat before = stat_of(f), stat;
+	struct lkvfence_stat before, stat;
 	struct lkvfence_event e;
 
 	held = hold(f, 3, 16, 8, 1, LKVFENCE_POLICY_QUARANTINE, 60000);

@@ -213,7 +213,7 @@ static int show_one(struct lkvfence *f, const char *region,
 	};
 	int err;
 
-	err = query(f, &search->view, search->opt->given & OPTION_SLOT ?
+	err = query(f, &search->view, (search->opt->given & OPTION_SLOT) ?
 		    LKVFENCE_QUERY_SLOT : LKVFENCE_QUERY_GENERATION, key);
 	if (!err) {
 		print_transfer(region, &search->view, true);

@@ -282,7 +282,8 @@ static void drained_and_failed(void **state)
 		const char *says;
 	} cases[] = {
 		{ -ESTALE, "generation 6 is stale: it was released earlier" },
-		{ -ENOENT, "generation 6 was never issued in this region, or source 2 never had a lease" },
+		{ -ENOENT,
+		  "generation 6 was never issued in this region, or source 2 never had a lease" },
 		{ -EALREADY, "source 2 gave its lease of generation 6 back before" },
 	};
 	size_t i;
