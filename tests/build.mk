@@ -25,6 +25,7 @@ CHECK_PACKAGES := gcc g++ libc6-dev libcmocka-dev man-db mandoc jq python3 pkg-c
 -include tests/unit/tools/build.mk
 -include tests/model/build.mk
 -include tests/e2e/build.mk
+-include tests/kunit/build.mk
 
 .PHONY: check-install check-vm-selftest
 check-install: lib tools
