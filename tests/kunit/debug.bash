@@ -46,11 +46,14 @@ objects() {
 
 # Memory that is to fail may fail wherever it is asked for. Nothing is printed of it: the log is to stay clean.
 faults() {
-	local at=/sys/kernel/debug
-	echo 0 >$at/failslab/verbose && echo 0 >$at/fail_page_alloc/verbose && echo 0 >$at/fail_usercopy/verbose &&
-		echo N >$at/failslab/ignore-gfp-wait && echo N >$at/fail_page_alloc/ignore-gfp-wait &&
-		echo N >$at/fail_page_alloc/ignore-gfp-highmem && echo 0 >$at/fail_page_alloc/min-order
-	ok "memory can be refused" $?
+	local file status=0
+	for file in fail{slab,_page_alloc,_usercopy}/verbose fail_page_alloc/min-order; do
+		echo 0 >"/sys/kernel/debug/$file" || status=1
+	done
+	for file in fail{slab,_page_alloc}/ignore-gfp-wait fail_page_alloc/ignore-gfp-highmem; do
+		echo N >"/sys/kernel/debug/$file" || status=1
+	done
+	ok "memory can be refused" $status
 }
 
 # over: the plan, and the status
