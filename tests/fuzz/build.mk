@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# Random calls, good and bad ones: in user space, where a fuzzer that sees what
+# code it reaches makes them up, and in a VM, where threads and processes race.
+#
+#   make check-fuzz          the corpus, and FUZZ_RUNS new inputs from a fixed
+#                            seed: half a minute; some more for uninitialised memory
+#   make fuzz                goes on for FUZZ_SECONDS (600), and adds to the corpus in
+#                            build/fuzz/corpus; prints the coverage
+#   make fuzz-merge          takes over what that found into tests/fuzz/corpus
+#   make fuzz-coverage       lines of the module that the corpus reaches
+#   make check-fuzz-teeth    both find damages done to the module; minutes
+#
+# All but fuzz and fuzz-merge print TAP.
+
+FUZZ       := $(B)/fuzz
+FUZZ_CC    ?= clang-14
+FUZZ_RUNS  ?= 30000
+FUZZ_SEED  ?= 1
+FUZZ_SECONDS ?= 600
+FUZZ_MAX_LEN := 1024
+
+# The module, but for what only sysfs sees.
+FUZZ_KMOD  := uapi calls region event clock fence main
+# Headers that it includes, and neither tests/shim nor the system has for it.
+FUZZ_SHIM_HEADERS := $(filter-out lkvfence.h stddef.h $(notdir $(wildcard tests/shim/linux/*.h)),$(sort \
+	$(shell sed -n 's,^\#include <linux/\([a-z0-9_]*\.h\)>.*,\1,p' kmod/*.[ch])))
+FUZZ_CPPFLAGS = -D_GNU_SOURCE -I$(FUZZ)/include -Itests/fuzz/shim -Itests/shim -Iuapi -Ikmod \
+	-Itests/model
+FUZZ_CFLAGS = -std=gnu11 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
+FUZZ_FLAVOUR_asan := -fsanitize=address,undefined -fno-sanitize=alignment,pointer-overflow -fno-sanitize-recover=all
+FUZZ_FLAVOUR_msan := -fsanitize=memory
+FUZZ_FLAVOUR_cov  := -fprofile-instr-generate -fcoverage-mapping
+FUZZ_HARNESS := fuzz judge mirror mirror_state
+
+FUZZ_DEPS := $(wildcard kmod/*.h tests/fuzz/*.h tests/fuzz/shim/*.h tests/shim/linux/*.h \
+	tests/model/oracle.h) uapi/linux/lkvfence.h
+
+$(FUZZ)/include/linux/.made: tests/fuzz/build.mk $(wildcard kmod/*.[ch])
+	@mkdir -p $(@D)
+	@for h in $(FUZZ_SHIM_HEADERS); do echo '#include "kernel.h"' >$(@D)/$$h; done
+	@touch $@
+
+# $(1): flavour. Only the module itself leads the fuzzer.
+define FUZZ_rules
+$(FUZZ)/$(1)/kmod/%.o: kmod/%.c $$(FUZZ_DEPS) $(FUZZ)/include/linux/.made
+	@mkdir -p $$(@D)
+	$$(FUZZ_CC) $$(FUZZ_CPPFLAGS) $$(FUZZ_CFLAGS) $$(FUZZ_FLAVOUR_$(1)) -fsanitize=fuzzer-no-link -include kernel.h -c $$< -o $$@
+
+$(FUZZ)/$(1)/%.o: tests/fuzz/%.c $$(FUZZ_DEPS) $(FUZZ)/include/linux/.made
+	@mkdir -p $$(@D)
+	$$(FUZZ_CC) $$(FUZZ_CPPFLAGS) $$(FUZZ_CFLAGS) $$(FUZZ_FLAVOUR_$(1)) -include kernel.h -c $$< -o $$@
+
+$(FUZZ)/$(1)/oracle.o: tests/model/oracle.c $$(FUZZ_DEPS)
+	@mkdir -p $$(@D)
+	$$(FUZZ_CC) $$(FUZZ_CPPFLAGS) $$(FUZZ_CFLAGS) $$(FUZZ_FLAVOUR_$(1)) -c $$< -o $$@
+
+$(FUZZ)/fuzz-$(1): $(FUZZ_KMOD:%=$(FUZZ)/$(1)/kmod/%.o) $(FUZZ_HARNESS:%=$(FUZZ)/$(1)/%.o) \
+		$(FUZZ)/$(1)/shim/shim.o $(FUZZ)/$(1)/oracle.o
+	$$(FUZZ_CC) $$(FUZZ_FLAVOUR_$(1)) -fsanitize=fuzzer $$^ -o $$@
+endef
+$(foreach flavour,asan msan cov,$(eval $(call FUZZ_rules,$(flavour))))
+
+FUZZ_CORPUS := tests/fuzz/corpus
+FUZZ_ARGS    = -max_len=$(FUZZ_MAX_LEN) -artifact_prefix=$(FUZZ)/ -verbosity=1
+
+.PHONY: check-fuzz fuzz fuzz-merge fuzz-coverage
+check-fuzz: $(FUZZ)/fuzz-asan $(FUZZ)/fuzz-msan
+	@tests/fuzz/run $(FUZZ)/fuzz-asan $(FUZZ)/asan.log $(FUZZ_ARGS) -seed=$(FUZZ_SEED) -runs=$(FUZZ_RUNS) $(FUZZ_CORPUS)
+	@tests/fuzz/run $(FUZZ)/fuzz-msan $(FUZZ)/msan.log $(FUZZ_ARGS) -seed=$(FUZZ_SEED) -runs=$(shell expr $(FUZZ_RUNS) / 4) $(FUZZ_CORPUS)
+
+# The first folder is the one it writes to.
+fuzz: $(FUZZ)/fuzz-asan
+	@mkdir -p $(FUZZ)/corpus
+	$< $(FUZZ_ARGS) -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(FUZZ)/corpus $(FUZZ_CORPUS)
+
+# As few as reach all edges; the fuzzer finds its way from these.
+fuzz-merge: $(FUZZ)/fuzz-asan
+	@rm -rf $(FUZZ)/merged && mkdir -p $(FUZZ)/merged $(FUZZ)/corpus
+	$< $(FUZZ_ARGS) -use_counters=0 -set_cover_merge=1 $(FUZZ)/merged $(FUZZ_CORPUS) $(FUZZ)/corpus
+	@rm -f $(FUZZ_CORPUS)/* && cp $(FUZZ)/merged/* $(FUZZ_CORPUS)/
+	@du -sh --apparent-size $(FUZZ_CORPUS); ls $(FUZZ_CORPUS) | wc -l
+
+fuzz-coverage: $(FUZZ)/fuzz-cov
+	@LLVM_PROFILE_FILE=$(FUZZ)/cov.profraw $< -runs=0 $(FUZZ_CORPUS) $(wildcard $(FUZZ)/corpus) >$(FUZZ)/cov.log 2>&1
+	@llvm-profdata-14 merge -o $(FUZZ)/cov.profdata $(FUZZ)/cov.profraw
+	@llvm-cov-14 report $< -instr-profile=$(FUZZ)/cov.profdata $(FUZZ_KMOD:%=kmod/%.c)

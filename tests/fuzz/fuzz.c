@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The module in user space, driven by the bytes of a fuzzer: a sequence of
+ * calls on several handles, with what a hostile or unlucky caller does to them:
+ * pointers to nowhere, pages that can't be written, memory that changes while
+ * it is read, allocations that fail, signals, other users, time.
+ *
+ * Most bytes choose among values that matter; some are taken as they are.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fuzz.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+static const u8 *input, *input_end;
+
+static u8 byte(void)
+{
+	return input < input_end ? *input++ : 0;
+}
+
+static u64 word(void)
+{
+	u64 v = 0;
+
+	for (int i = 0; i < 8; i++)
+		v = v << 8 | byte();
+	return v;
+}
+
+/* What the next call is to meet; a call uses it up. */
+static struct {
+	u32 size;
+	unsigned long arg;
+	u32 where;		/* 1 + which pointer, 0: none */
+	u64 pointer;
+	u32 nr_patches;
+	struct {
+		u8 at;
+		u64 with;
+	} patches[4];
+	u8 fail, fail_nr, flip;
+	u16 flip_at;
+	u8 flip_to;
+} plan;
+
+_Noreturn void mirror_fail(const char *fmt, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "fuzz: ");
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fprintf(stderr, "\n");
+	abort();
+}
+
+static u64 a_timeout(void)
+{
+	u8 b = byte();
+
+	switch (b) {
+	case 0:
+		return 0;
+	case 1:
+		return mirror.min_ns;
+	case 2:
+		return mirror.min_ns - 1;
+	case 3:
+		return mirror.max_ns;
+	case 4:
+		return mirror.max_ns + 1;
+	case 5:
+		return word();
+	default:
+		return (u64)b * b * 1000000;
+	}
+}
+
+static u64 a_generation(void)
+{
+	u8 b = byte();
+
+	switch (b) {
+	case 255:
+		return 0;
+	case 254:
+		return mirror.last_generation + 1;
+	case 253:
+		return ~0ULL;
+	case 252:
+		return word();
+	default:
+		return mirror.last_generation - b % 24;
+	}
+}
+
+static u32 a_policy(void)
+{
+	u8 b = byte();
+
+	return b < 250 ? b % 3 : b;
+}
+
+static u32 a_source(void)
+{
+	u8 b = byte();
+
+	return b < 240 ? b % 8 : ~0U - b;
+}
+
+static u32 a_slot(void)
+{
+	u8 b = byte();
+
+	return b < 250 ? b % 64 : (u32)word();
+}
+
+/* Mostly one of the first few. */
+static int a_handle(void)
+{
+	u8 b = byte();
+
+	for (int i = 0; i < SHIM_FDS; i++)
+		if (shim.fds[(b + i) % SHIM_FDS])
+			return (b + i) % SHIM_FDS;
+	return -1;
+}
+
+static void put(unsigned long at, const void *data, size_t len)
+{
+	void *to = shim_user(at, len);
+
+	if (to)
+		memcpy(to, data, len);
+}
+
+/* The first few are written one by one; what is behind them stays as it was. */
+static void put_ranges(u32 nr)
+{
+	for (u32 i = 0; i < nr && i < 16; i++) {
+		u8 count = byte();
+		struct lkvfence_range r = {
+			.first = a_slot(),
+			.count = count < 250 ? count % 9 : (u32)word(),
+		};
+
+		put(AT_RANGES + i * sizeof(r), &r, sizeof(r));
+	}
+}
+
+static void put_sources(u32 nr)
+{
+	for (u32 i = 0; i < nr && i < 40; i++) {
+		u32 source = a_source();
+
+		put(AT_SOURCES + i * sizeof(source), &source, sizeof(source));
+	}
+}
+
+static void put_items(u32 nr)
+{
+	for (u32 i = 0; i < nr && i < 40; i++) {
+		u8 kind = byte();
+		struct lkvfence_return_item item = {
+			.generation = a_generation(),
+			.source = a_source(),
+			.status = kind < 200 ? 1 + kind % 2 : kind,
+			.result = 77,
+			.released = 77,
+		};
+
+		item.evidence = item.status != LKVFENCE_STATUS_DRAINED ? kind == 199 :
+				kind / 2 % 16;
+		put(AT_ITEMS + i * sizeof(item), &item, sizeof(item));
+	}
+}
+
+/* How many of something: few, or more than can be. */
+static u32 a_count(u32 most)
+{
+	u8 b = byte();
+
+	return b < 200 ? b % 5 : b < 240 ? b % 48 : b < 250 ? most + b - 245 : (u32)word();
+}
+
+static void fill_open(struct lkvfence_open *a)
+{
+	static const char * const names[] = { "a", "b", "c", "d", "", ".a", "a/b", "a.-_Z9" };
+	u8 name = byte(), geometry = byte(), mode = byte();
+
+	a->flags = name >> 4 & 7;
+	if (name >> 7)
+		a->flags ^= LKVFENCE_OPEN_CREATE;
+	if (name % 16 == 15)
+		memset(a->name, 'x', sizeof(a->name));
+	else
+		strscpy(a->name, names[name % 8 < 4 && name % 16 > 7 ? name % 4 : name % 8],
+			sizeof(a->name));
+	a->slot_size = geometry & 1 ? 0 : 65536;
+	a->base = geometry & 2 ? 0x1000 * (geometry & 12) : 0;
+	a->nr_slots = (u32[]){ 64, 8, 160, 64, 0, 1, 4096, 5000 }[geometry >> 4 & 7];
+	if (geometry >> 7)
+		a->nr_slots = 64;
+	a->mode = mode < 200 ? 0600 : mode < 240 ? mode & 0666 : mode;
+}
+
+static void fill_begin(struct lkvfence_begin *a, bool hold)
+{
+	u8 more;
+
+	a->tag = byte() % 8;
+	a->nr_ranges = a_count(MIRROR_MAX_RANGES);
+	put_ranges(a->nr_ranges);
+	a->nr_sources = a_count(MIRROR_MAX_LEASES);
+	put_sources(a->nr_sources);
+	a->ranges = AT_RANGES;
+	a->sources = AT_SOURCES;
+	a->policy = a_policy();
+	more = byte();
+	if (hold || more & 16)
+		a->timeout_ns = more & 1 ? a_timeout() : 0;
+	if (!hold || more & 32)
+		a->ttl_ns = more & 2 ? a_timeout() : 0;
+	if (hold || more & 64)
+		a->reason = more & 4 ? byte() % 10 : 0;
+	a->busy_generation = a->busy_tag = 77;
+	a->busy_slot = a->state = 77;
+}
+
+static void fill_abort(struct lkvfence_abort *a)
+{
+	u8 how = byte();
+
+	a->flags = how & 1 ? LKVFENCE_ABORT_BY_TAG : 0;
+	if (a->flags)
+		a->tag = byte() % 8;
+	else
+		a->generation = a_generation();
+	a->timeout_ns = how & 2 ? a_timeout() : 0;
+	a->policy = how & 4 ? a_policy() : 0;
+	a->reason = how & 8 ? byte() % 10 : 0;
+}
+
+static void fill_query(struct lkvfence_query *a)
+{
+	u8 by = byte();
+
+	a->by = by % 5;
+	a->generation = a_generation();
+	a->tag = by >> 4 & 7;
+	a->slot = a_slot();
+	a->nr_ranges = a_count(MIRROR_MAX_RANGES);
+	a->nr_leases = a_count(MIRROR_MAX_LEASES);
+	a->ranges = AT_RANGES;
+	a->leases = AT_LEASES;
+}
+
+static u32 fill(union argument *a, unsigned int cmd)
+{
+	switch (cmd) {
+	case LKVFENCE_IOC_OPEN:
+		fill_open(&a->open);
+		return sizeof(a->open);
+	case LKVFENCE_IOC_STAT:
+		return sizeof(a->stat);
+	case LKVFENCE_IOC_BEGIN:
+	case LKVFENCE_IOC_HOLD:
+		fill_begin(&a->begin, cmd == LKVFENCE_IOC_HOLD);
+		return sizeof(a->begin);
+	case LKVFENCE_IOC_TAKE:
+		a->take.generation = a_generation();
+		a->take.source = a_source();
+		return sizeof(a->take);
+	case LKVFENCE_IOC_RETURN:
+		a->ret.nr_items = a_count(MIRROR_MAX_RANGES);
+		put_items(a->ret.nr_items);
+		a->ret.items = AT_ITEMS;
+		return sizeof(a->ret);
+	case LKVFENCE_IOC_ABORT:
+		fill_abort(&a->abort);
+		return sizeof(a->abort);
+	case LKVFENCE_IOC_RELEASE:
+		a->release.generation = a_generation();
+		a->release.flags = byte() % 8 == 7;
+		return sizeof(a->release);
+	case LKVFENCE_IOC_QUERY:
+		fill_query(&a->query);
+		return sizeof(a->query);
+	case LKVFENCE_IOC_ADOPT:
+		a->adopt.generation = a_generation();
+		return sizeof(a->adopt);
+	default:
+		return sizeof(a->info);
+	}
+}
+
+static void set_plan(void)
+{
+	shim_call_begin();
+	switch (plan.fail % 8) {
+	case 1:
+		shim.fail_alloc = 1 + plan.fail_nr % 4;
+		break;
+	case 2:
+		shim.fail_copy = 1 + plan.fail_nr % 64;
+		break;
+	case 3:
+		shim.fail_file = true;
+		break;
+	case 4:
+		shim.fail_fd = true;
+		break;
+	case 5:
+		shim.fail_add = true;
+		break;
+	case 6:
+		shim.signal = true;
+		break;
+	}
+	if (plan.flip) {
+		shim.flip_copy = 1 + plan.flip % 32;
+		shim.flip_at = plan.flip_at;
+		shim.flip_to = plan.flip_to;
+	}
+}
+
+static void ioctl_with(int fd, unsigned int cmd)
+{
+	union argument a;
+	unsigned long arg = plan.arg ? plan.arg : AT_ARG;
+	u32 size;
+
+	memset(&a, 0, sizeof(a));
+	size = fill(&a, cmd);
+	a.size = plan.size ? plan.size : size;
+	if (plan.where && cmd != LKVFENCE_IOC_RETURN)
+		memcpy(plan.where == 1 ? &a.begin.ranges : &a.begin.sources,
+		       &plan.pointer, sizeof(plan.pointer));
+	else if (plan.where)
+		a.ret.items = plan.pointer == AT_ARG ? AT_ARG + 8 : plan.pointer;
+	for (u32 i = 0; i < plan.nr_patches; i++)
+		memcpy(a.bytes + plan.patches[i].at % (sizeof(a) - 7),
+		       &plan.patches[i].with, 8);
+	put(arg, &a, size > sizeof(a) ? sizeof(a) : size);
+	set_plan();
+	memset(&plan, 0, sizeof(plan));
+	judge_ioctl(fd, cmd, arg, shim.flip_copy);
+}
+
+static void do_read(int fd)
+{
+	u8 room = byte();
+	unsigned long buf = plan.arg ? plan.arg : AT_READ;
+	size_t len = room % 24 * sizeof(struct lkvfence_event) + (room > 200 ? room % 64 : 0);
+
+	set_plan();
+	memset(&plan, 0, sizeof(plan));
+	judge_read(fd, buf, len);
+}
+
+static void set_param(void)
+{
+	static const struct kernel_param * const params[] = {
+		&shim_param_timeout_default_ms, &shim_param_timeout_min_ms,
+		&shim_param_timeout_max_ms,
+	};
+	static const char * const times[] = { "30000", "10", "3600000", "20", "100", "0", "1", "-1" };
+	u8 which = byte(), value = byte();
+
+	switch (which % 6) {
+	case 3:
+		*(uint *)shim_param_max_slots.arg = value % 2 ? 100 : 4096;
+		break;
+	case 4:
+		*(uint *)shim_param_max_regions.arg = value % 5;
+		break;
+	case 5:
+		*(uint *)shim_param_max_transfers.arg = value % (ORACLE_TRANSFERS + 1);
+		break;
+	default:
+		/* It may be refused. */
+		params[which % 6]->ops->set(times[value % 8], params[which % 6]);
+	}
+	judge_limits();
+}
+
+/* What the next call meets. */
+static void make_plan(void)
+{
+	static const u64 pointers[] = {
+		0, ~0ULL, AT_ARG, AT_ARG + 8, USER_BASE + USER_SIZE - 40, USER_BASE - 8,
+		AT(3) - 20, 1ULL << 63,
+	};
+	u8 what = byte();
+
+	switch (what % 6) {
+	case 0:
+		plan.fail = byte();
+		plan.fail_nr = byte();
+		break;
+	case 1:
+		plan.flip = 1 + byte() % 32;
+		plan.flip_at = AT_ARG - USER_BASE + byte() * (what & 64 ? 16 : 1);
+		if (what & 128)
+			plan.flip_at = AT_RANGES - USER_BASE + byte();
+		plan.flip_to = byte();
+		break;
+	case 2:
+		plan.nr_patches += plan.nr_patches < 4;
+		plan.patches[plan.nr_patches - 1].at = byte();
+		plan.patches[plan.nr_patches - 1].with = what & 64 ? word() : byte();
+		break;
+	case 3:
+		plan.size = what & 64 ? byte() * 64 : byte();
+		break;
+	case 4:
+		plan.where = 1 + byte() % 2;
+		plan.pointer = pointers[byte() % ARRAY_SIZE(pointers)];
+		break;
+	case 5:
+		plan.arg = what & 64 ? pointers[byte() % ARRAY_SIZE(pointers)] :
+				       AT(3) - 2 * byte();
+		break;
+	}
+}
+
+static void set_caller(void)
+{
+	u8 who = byte();
+
+	shim.uid = who % 3;
+	shim.gid = who / 3 % 3;
+	shim.caps = who >> 6;
+}
+
+static void step(void)
+{
+	u8 op = byte();
+	int fd;
+
+	switch (op % 20) {
+	case 0:
+		ioctl_with(-1, LKVFENCE_IOC_OPEN);
+		break;
+	case 10:
+		fd = op >= 100 ? -1 : a_handle();
+		ioctl_with(fd, op >= 200 ? (unsigned int)word() : LKVFENCE_IOC_INFO);
+		break;
+	case 11:
+	case 12:
+		fd = a_handle();
+		if (fd >= 0 && op % 20 == 11)
+			do_read(fd);
+		else if (fd >= 0)
+			judge_poll(fd);
+		break;
+	case 13:
+		fd = a_handle();
+		if (fd >= 0)
+			judge_close(fd);
+		break;
+	case 14:
+		/* From nothing to an hour. */
+		fd = byte();
+		shim.now += fd < 64 ? (u64)fd * 1000 : fd < 192 ? (u64)fd * 1000000 / 4 :
+			    (u64)(fd - 190) * 60000000000ULL;
+		judge_clock(op < 128, op < 200);
+		break;
+	case 15:
+		set_param();
+		break;
+	case 16:
+		fd = byte();
+		shim.pages[fd % USER_PAGES] = fd / USER_PAGES % 3;
+		break;
+	case 17:
+		set_caller();
+		break;
+	case 18:
+	case 19:
+		make_plan();
+		return;
+	default:
+		fd = a_handle();
+		if (op >= 250)
+			fd = -1;
+		ioctl_with(fd, LKVFENCE_IOC_STAT + op % 20 - 1);
+	}
+	judge_all();
+}
+
+static void reset(void)
+{
+	static const char * const defaults[] = { "10", "3600000", "30000" };
+	static const struct kernel_param * const params[] = {
+		&shim_param_timeout_min_ms, &shim_param_timeout_max_ms,
+		&shim_param_timeout_default_ms,
+	};
+
+	memset(&plan, 0, sizeof(plan));
+	memset(shim.memory, 0, sizeof(shim.memory));
+	memset(shim.pages, 0, sizeof(shim.pages));
+	shim.now = 1000000000;
+	shim.uid = shim.gid = 0;
+	shim.caps = 3;
+	/* Twice, for each one bounds the others. */
+	for (u32 i = 0; i < 2 * ARRAY_SIZE(params); i++)
+		params[i % 3]->ops->set(defaults[i % 3], params[i % 3]);
+	*(uint *)shim_param_max_slots.arg = 4096;
+	*(uint *)shim_param_max_regions.arg = 4;
+	*(uint *)shim_param_max_transfers.arg = ORACLE_TRANSFERS;
+	mirror_init(&mirror);
+	mirror.exact = true;
+	mirror.pid = shim_task.tgid;
+	memcpy(mirror.comm, shim_task.comm, sizeof(mirror.comm));
+	judge_limits();
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	shim_assert(argc && argv);
+	shim_assert(!shim_init());
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	reset();
+	input = data;
+	input_end = data + size;
+	while (input < input_end)
+		step();
+	memset(&plan, 0, sizeof(plan));
+	judge_end();
+	return 0;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * The oracle of tests/model, seen through the ABI: regions by name, handles,
+ * owners, arguments, and events that wait to be read. It is given each call
+ * with its answer, says whether that is allowed, and follows it.
+ *
+ * The oracle is small. A call that is larger than it (more ranges, more leases)
+ * makes the region blind: from then on only sums are looked at.
+ */
+#ifndef LKVFENCE_FUZZ_MIRROR_H
+#define LKVFENCE_FUZZ_MIRROR_H
+
+#include "oracle.h"
+
+#define MIRROR_REGIONS		8
+#define MIRROR_HANDLES		10
+#define MIRROR_TRANSFERS	64	/* released ones, whose event is unread, too */
+
+/* Beside those of the oracle. */
+#define WRONG_FAULT		BIT(9)
+#define WRONG_TOO_BIG		BIT(10)
+#define WRONG_MEMORY		BIT(11)
+#define WRONG_PERMISSION	BIT(12)
+#define WRONG_ACCESS		BIT(13)
+#define WRONG_GEOMETRY		BIT(14)
+#define WRONG_NO_FD		BIT(15)
+#define WRONG_NO_FILE		BIT(16)
+#define WRONG_COMMAND		BIT(17)
+
+#define MIRROR_MAX_RANGES	65536U
+#define MIRROR_MAX_LEASES	4096U
+
+struct mirror_transfer {
+	u64 generation;
+	int owner;			/* a handle; -1: an orphan */
+	bool released;
+	u32 nr_ranges;
+	struct lkvfence_range ranges[ORACLE_RANGES];
+	u64 deadline;			/* the last one seen */
+	u32 taken;			/* leases by TAKE */
+	u32 unread;			/* 1 << enum lkvfence_event_type */
+	struct lkvfence_event told[4];	/* by type */
+	u64 earliest[4];		/* for an event's time, where the clock isn't ours */
+};
+
+struct mirror_region {
+	bool exists;
+	bool blind;
+	bool maybe_gone;		/* blind, and without handles */
+	char name[LKVFENCE_NAME_MAX + 1];
+	u64 slot_size;
+	u64 base;
+	u32 nr_slots;
+	u32 mode;
+	u32 uid, gid;
+	u32 handles;
+	u32 nr;
+	struct mirror_transfer transfers[MIRROR_TRANSFERS];
+	struct oracle o;
+};
+
+struct mirror {
+	bool exact;			/* the clock is the test's */
+	u64 last_generation;
+	u64 min_ns, max_ns, default_ns;
+	u32 max_slots, max_regions, max_transfers;
+	s32 pid;
+	char comm[LKVFENCE_COMM_LEN];
+	struct mirror_region regions[MIRROR_REGIONS];
+	int handles[MIRROR_HANDLES];	/* a region; -1: not open */
+};
+
+union argument {
+	u32 size;
+	u8 bytes[sizeof(struct lkvfence_stat)];
+	struct lkvfence_info info;
+	struct lkvfence_open open;
+	struct lkvfence_begin begin;
+	struct lkvfence_take take;
+	struct lkvfence_return ret;
+	struct lkvfence_abort abort;
+	struct lkvfence_release release;
+	struct lkvfence_query query;
+	struct lkvfence_adopt adopt;
+	struct lkvfence_stat stat;
+};
+
+/* A call and its answer. */
+struct call {
+	int handle;			/* -1: the device */
+	unsigned int cmd;
+	u32 size;			/* of the struct, as the caller said */
+	bool tail;			/* what is behind the struct isn't 0 */
+	union argument in;		/* as the kernel read it */
+	union argument out;
+	const struct lkvfence_range *ranges;
+	const u32 *sources;
+	const struct lkvfence_return_item *items;
+	const struct lkvfence_return_item *results;
+	u32 nr_items;			/* as many were looked at */
+	const struct lkvfence_range *got_ranges;
+	const struct lkvfence_lease *got_leases;
+	u32 uid, gid, caps;		/* bit 0: DAC_OVERRIDE, bit 1: SYS_ADMIN */
+	u32 below;			/* WRONG_*: what went wrong beneath the call */
+	bool took_effect;		/* all the same: only the answer went astray */
+	bool lost;			/* not all of it is known */
+	int new_handle;			/* OPEN */
+	u64 earliest;			/* when it can have happened ... */
+	u64 now;			/* ... and when it did, or the latest */
+	int err;
+};
+
+void mirror_init(struct mirror *m);
+/* The answer must be allowed; takes over what it changed. */
+void mirror_call(struct mirror *m, const struct call *c);
+/* An OPEN that succeeded is checked by mirror_call(); this is the other end. */
+void mirror_close(struct mirror *m, int handle, u64 earliest, u64 now);
+/* @n events, or a negative errno, came from a read with room for @room. */
+void mirror_read(struct mirror *m, int handle, const struct lkvfence_event *e,
+		 long n, u32 room, bool cut_short);
+/* All that is due in a region has happened. */
+void mirror_expire(struct mirror *m, struct mirror_region *r, u64 now);
+/* One transfer's clock has struck between these two instants. */
+void mirror_expire_one(struct mirror *m, struct mirror_region *r,
+		       struct transfer_fact *fact, u64 earliest, u64 now);
+
+struct mirror_region *mirror_region(struct mirror *m, int handle);
+struct mirror_transfer *mirror_find(struct mirror_region *r, u64 generation);
+u32 mirror_unread(const struct mirror *m, int handle, bool transfers);
+void mirror_stat(struct mirror *m, struct mirror_region *r,
+		 const struct lkvfence_stat *stat, u64 now);
+bool mirror_sees_all(const struct mirror *m);
+
+/* Used between the files of the mirror */
+void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
+		 u32 mute, u32 unproven, u64 earliest);
+void mirror_check_region(struct mirror_region *r);
+void mirror_open(struct mirror *m, const struct call *c);
+void mirror_query(struct mirror *m, struct mirror_region *r, const struct call *c);
+bool mirror_allows(const struct call *c, u32 wrong, u32 may, int *err);
+u32 mirror_lookup(struct oracle *o, u64 generation);
+u32 mirror_wrong(int err);
+/* The size of a command's struct; 0: no such command. */
+size_t mirror_size(unsigned int cmd);
+
+/* The program's own: says why, and ends it. */
+_Noreturn __attribute__((__format__(printf, 1, 2)))
+void mirror_fail(const char *fmt, ...);
+
+#define agree(cond) do {						\
+	if (!(cond))							\
+		mirror_fail("%s:%d: not true: %s", __func__, __LINE__, #cond); \
+} while (0)
+
+#endif /* LKVFENCE_FUZZ_MIRROR_H */

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What is around the transfers: regions and handles that come and go, events
+ * that wait, the clock, and calls that only look.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "mirror.h"
+
+void mirror_init(struct mirror *m)
+{
+	memset(m, 0, sizeof(*m));
+	for (u32 i = 0; i < MIRROR_HANDLES; i++)
+		m->handles[i] = -1;
+}
+
+struct mirror_region *mirror_region(struct mirror *m, int handle)
+{
+	return handle < 0 ? NULL : &m->regions[m->handles[handle]];
+}
+
+bool mirror_sees_all(const struct mirror *m)
+{
+	for (u32 i = 0; i < MIRROR_REGIONS; i++)
+		if (m->regions[i].exists && m->regions[i].blind)
+			return false;
+	return true;
+}
+
+/* Without handles and transfers a region goes. */
+static void retire(struct mirror_region *r)
+{
+	if (!r->exists || r->handles)
+		return;
+	if (r->blind)
+		r->maybe_gone = true;
+	else if (!r->o.nr_transfers)
+		r->exists = false;
+}
+
+/* Keeps what the oracle forgets. */
+void mirror_check_region(struct mirror_region *r)
+{
+	for (u32 i = 0; i < r->nr && !r->blind; i++) {
+		struct mirror_transfer *t = &r->transfers[i];
+		struct transfer_fact *fact = oracle_find(&r->o, t->generation);
+
+		agree(!fact == t->released);
+		/* The last one stays visible in quarantine. */
+		if (fact && fact->clock)
+			t->deadline = fact->clock;
+	}
+}
+
+/*
+ * Events
+ */
+
+static void forget(struct mirror_region *r, struct mirror_transfer *t)
+{
+	r->nr--;
+	memmove(t, t + 1, (char *)&r->transfers[r->nr] - (char *)t);
+}
+
+static void tell(struct mirror_transfer *t, u32 type, u64 earliest, u32 leases_out)
+{
+	struct lkvfence_event *e = &t->told[type];
+
+	e->type = type;
+	e->leases_out = leases_out;
+	t->earliest[type] = earliest;
+	t->unread |= 1U << type;
+}
+
+/* Who hears of the oracle's report, and what. */
+void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
+		 u32 mute, u32 unproven, u64 earliest)
+{
+	const struct report *p = &r->o.report;
+	struct mirror_transfer *t;
+	struct transfer_fact *fact;
+	bool tells;
+
+	if (!p->events)
+		return;
+	t = mirror_find(r, p->generation);
+	agree(t && !t->released);
+	fact = oracle_find(&r->o, p->generation);
+	tells = t->owner >= 0;
+	if (t->owner != caller)
+		mute = 0;
+	for (u32 type = LKVFENCE_EVENT_ENDED; type <= LKVFENCE_EVENT_RELEASED; type++) {
+		struct lkvfence_event *e = &t->told[type];
+
+		if (!(p->events & ~mute & 1U << type) || !tells)
+			continue;
+		memset(e, 0, sizeof(*e));
+		e->generation = p->generation;
+		if (type == LKVFENCE_EVENT_RELEASED) {
+			e->tag = p->tag;
+			e->time_ns = p->time;
+			e->held_ns = p->time - p->ended;
+			e->outcome = p->outcome;
+			e->evidence = p->evidence;
+			e->reason = p->reason;
+			e->nr_slots = p->nr_slots;
+			e->flags = (p->outcome == LKVFENCE_OUTCOME_TIMEOUT ?
+				    LKVFENCE_EVENT_TAINTED : 0) |
+				   (p->forced ? LKVFENCE_EVENT_FORCED : 0);
+			tell(t, type, earliest, unproven);
+			continue;
+		}
+		e->tag = fact->tag;
+		e->time_ns = type == LKVFENCE_EVENT_ENDED ? fact->ended :
+							    fact->quarantined;
+		e->reason = fact->reason;
+		e->nr_slots = oracle_nr_slots(&r->o, p->generation);
+		tell(t, type, earliest, oracle_unproven(fact));
+	}
+	if (p->events & 1U << LKVFENCE_EVENT_RELEASED) {
+		t->released = true;
+		if (!t->unread)
+			forget(r, t);
+		retire(r);
+	}
+	(void)m;
+}
+
+u32 mirror_unread(const struct mirror *m, int handle, bool transfers)
+{
+	const struct mirror_region *r = &m->regions[m->handles[handle]];
+	u32 n = 0;
+
+	for (u32 i = 0; i < r->nr; i++)
+		if (r->transfers[i].owner == handle)
+			n += transfers ? !!r->transfers[i].unread :
+				(u32)__builtin_popcount(r->transfers[i].unread);
+	return n;
+}
+
+static void read_one(struct mirror *m, struct mirror_region *r, int handle,
+		     const struct lkvfence_event *e)
+{
+	struct mirror_transfer *t = mirror_find(r, e->generation);
+	struct transfer_fact *fact = oracle_find(&r->o, e->generation);
+	const struct lkvfence_event *w;
+
+	if (!t || t->owner != handle || e->type > LKVFENCE_EVENT_RELEASED ||
+	    !(t->unread & 1U << e->type))
+		mirror_fail("event %u of generation %llu, which nobody told this handle",
+			    e->type, e->generation);
+	/* ENDED, QUARANTINED, RELEASED */
+	agree(!(t->unread & ((1U << e->type) - 1)));
+	w = &t->told[e->type];
+	agree(e->tag == w->tag && e->reason == w->reason && e->nr_slots == w->nr_slots);
+	agree(e->outcome == w->outcome && e->evidence == w->evidence);
+	agree(e->flags == w->flags && !e->pad);
+	agree(e->time_ns <= w->time_ns && e->time_ns >= t->earliest[e->type]);
+	if (m->exact)
+		agree(e->time_ns == w->time_ns && e->held_ns == w->held_ns);
+	/* Then, or now. */
+	agree(e->leases_out <= w->leases_out);
+	agree(!fact || e->leases_out >= oracle_unproven(fact));
+	t->unread &= ~(1U << e->type);
+	if (!t->unread && t->released)
+		forget(r, t);
+}
+
+void mirror_read(struct mirror *m, int handle, const struct lkvfence_event *e,
+		 long n, u32 room, bool cut_short)
+{
+	struct mirror_region *r = mirror_region(m, handle);
+	u32 there = mirror_unread(m, handle, false);
+
+	if (r->blind)
+		return;
+	if (!room)
+		agree(n == -EINVAL);
+	else if (n > 0)
+		agree((u32)n == (there < room ? there : room) ||
+		      (cut_short && (u32)n < there));
+	else
+		agree(cut_short || !there);
+	for (long i = 0; i < n; i++)
+		read_one(m, r, handle, &e[i]);
+}
+
+/*
+ * The clock
+ */
+
+void mirror_expire_one(struct mirror *m, struct mirror_region *r,
+		       struct transfer_fact *fact, u64 earliest, u64 now)
+{
+	struct oracle_limits limits = { m->default_ns, m->max_ns };
+	u32 unproven = oracle_unproven(fact);
+
+	memset(&r->o.report, 0, sizeof(r->o.report));
+	agree(oracle_expire(&r->o, fact, &limits, now));
+	mirror_hear(m, r, -1, 0, unproven, earliest);
+	mirror_check_region(r);
+}
+
+void mirror_expire(struct mirror *m, struct mirror_region *r, u64 now)
+{
+	u32 i;
+
+	while (r->exists && !r->blind && oracle_next_clock(&r->o) <= now) {
+		for (i = 0; r->o.transfers[i].clock != oracle_next_clock(&r->o); i++)
+			;
+		mirror_expire_one(m, r, &r->o.transfers[i], now, now);
+	}
+}
+
+/*
+ * Handles
+ */
+
+void mirror_close(struct mirror *m, int handle, u64 earliest, u64 now)
+{
+	struct mirror_region *r = mirror_region(m, handle);
+	struct oracle_limits limits = { m->default_ns, m->max_ns };
+	u32 i = 0;
+
+	m->handles[handle] = -1;
+	r->handles--;
+	while (i < r->nr && !r->blind) {
+		struct mirror_transfer *t = &r->transfers[i];
+		struct transfer_fact *fact = oracle_find(&r->o, t->generation);
+		u32 nr = r->nr;
+
+		if (t->owner == handle) {
+			t->unread = 0;
+			t->owner = -1;
+			if (t->released)
+				forget(r, t);
+		}
+		if (fact && t->owner < 0 && fact->state == LKVFENCE_STATE_WAITING) {
+			memset(&r->o.report, 0, sizeof(r->o.report));
+			oracle_abort(&r->o, fact, LKVFENCE_REASON_ORPHANED, 0, 0,
+				     &limits, now);
+			mirror_hear(m, r, -1, 0, 0, earliest);
+		}
+		if (nr == r->nr)
+			i++;
+	}
+	retire(r);
+	mirror_check_region(r);
+}
+
+static struct mirror_region *find_region(struct mirror *m, const char *name)
+{
+	for (u32 i = 0; i < MIRROR_REGIONS; i++)
+		if (m->regions[i].exists && !strcmp(m->regions[i].name, name))
+			return &m->regions[i];
+	return NULL;
+}
+
+static bool is_name(const char *name)
+{
+	static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				   "0123456789._-";
+	size_t len = strnlen(name, LKVFENCE_NAME_MAX + 1);
+
+	return len && len <= LKVFENCE_NAME_MAX && name[0] != '.' &&
+	       strspn(name, good) == len;
+}
+
+static u32 open_arguments(const struct mirror *m, const struct lkvfence_open *a)
+{
+	bool create = a->flags & LKVFENCE_OPEN_CREATE;
+	u32 wrong = 0;
+
+	if (a->flags & ~LKVFENCE_OPEN_FLAGS || !is_name(a->name))
+		wrong |= WRONG_INVALID;
+	if (a->flags & LKVFENCE_OPEN_EXCLUSIVE && !create)
+		wrong |= WRONG_INVALID;
+	if (create && (!a->slot_size || !a->nr_slots || a->mode & ~0666U))
+		wrong |= WRONG_INVALID;
+	if (a->nr_slots > m->max_slots)
+		wrong |= WRONG_RANGE;
+	return wrong;
+}
+
+static u32 open_wrong(const struct mirror_region *r, const struct call *c)
+{
+	const struct lkvfence_open *a = &c->in.open;
+	u32 mode = r->mode, wrong = 0;
+
+	if (a->flags & LKVFENCE_OPEN_EXCLUSIVE)
+		wrong |= WRONG_EXISTS;
+	if (c->uid == r->uid)
+		mode >>= 6;
+	else if (c->gid == r->gid)
+		mode >>= 3;
+	if ((mode & 6) != 6 && !(c->caps & 1))
+		wrong |= WRONG_ACCESS;
+	if ((a->slot_size && a->slot_size != r->slot_size) ||
+	    (a->base && a->base != r->base) || (a->nr_slots && a->nr_slots != r->nr_slots))
+		wrong |= WRONG_GEOMETRY;
+	return wrong;
+}
+
+static struct mirror_region *new_region(struct mirror *m, const struct call *c)
+{
+	const struct lkvfence_open *a = &c->in.open;
+	struct mirror_region *r = m->regions;
+
+	while (r->exists)
+		r++;
+	agree(r < m->regions + MIRROR_REGIONS);
+	memset(r, 0, sizeof(*r));
+	r->exists = true;
+	strcpy(r->name, a->name);
+	r->slot_size = a->slot_size;
+	r->base = a->base;
+	r->nr_slots = a->nr_slots;
+	r->mode = a->mode;
+	r->uid = c->uid;
+	r->gid = c->gid;
+	r->blind = a->nr_slots > ORACLE_SLOTS;
+	r->o.nr_slots = r->blind ? ORACLE_SLOTS : a->nr_slots;
+	/* What was issued on this host before is stale here, too (L5). */
+	r->o.last_generation = m->last_generation;
+	return r;
+}
+
+void mirror_open(struct mirror *m, const struct call *c)
+{
+	const struct lkvfence_open *a = &c->out.open;
+	u32 wrong = open_arguments(m, &c->in.open), may = 0, nr = 0;
+	struct mirror_region *r;
+	int err;
+
+	if (wrong || c->below) {
+		mirror_allows(c, wrong, 0, &err);
+		return;
+	}
+	r = find_region(m, c->in.open.name);
+	if (r && r->maybe_gone && (c->err ? c->err == -ENOENT : a->created)) {
+		r->exists = false;
+		r = NULL;
+	}
+	for (u32 i = 0; i < MIRROR_REGIONS; i++) {
+		nr += m->regions[i].exists && !m->regions[i].maybe_gone;
+		may |= m->regions[i].exists && m->regions[i].maybe_gone ? WRONG_LIMIT : 0;
+	}
+	if (r)
+		wrong = open_wrong(r, c);
+	else if (!(c->in.open.flags & LKVFENCE_OPEN_CREATE))
+		wrong = WRONG_UNKNOWN;
+	else if (nr >= m->max_regions)
+		wrong = WRONG_LIMIT;
+	mirror_allows(c, wrong, may, &err);
+	if (r && (!err || err == -ENOTUNIQ))
+		agree(a->slot_size == r->slot_size && a->base == r->base &&
+		      a->nr_slots == r->nr_slots && a->mode == r->mode);
+	if (err)
+		return;
+	agree(a->created == !r);
+	if (!r)
+		r = new_region(m, c);
+	r->maybe_gone = false;
+	r->handles++;
+	agree(m->handles[c->new_handle] < 0);
+	m->handles[c->new_handle] = r - m->regions;
+}
+
+/*
+ * Looking
+ */
+
+static void stat_sums(const struct lkvfence_stat *s)
+{
+	u64 released = 0;
+
+	for (u32 i = 0; i < LKVFENCE_MAX_OUTCOMES; i++)
+		released += s->released[i];
+	agree(s->begun == s->transfers_alive + released);
+	agree(s->slots_quarantined <= s->slots_held && s->slots_held <= s->slots_taken);
+	agree(s->slots_taken <= s->slots && s->transfers_held <= s->transfers_alive);
+	agree(s->transfers_quarantined <= s->transfers_held);
+}
+
+static void stat_gauges(const struct oracle *o, const struct lkvfence_stat *s,
+			u64 now, bool exact)
+{
+	u64 slots[3] = { 0 }, transfers[3] = { 0 }, oldest = now;
+
+	for (u32 i = 0; i < o->nr_transfers; i++) {
+		const struct transfer_fact *t = &o->transfers[i];
+		u32 in = 1 + (t->state == LKVFENCE_STATE_ENDED) + t->in_quarantine;
+
+		if (in > 1 && t->ended < oldest)
+			oldest = t->ended;
+		while (in--) {
+			slots[in] += oracle_nr_slots(o, t->generation);
+			transfers[in]++;
+		}
+	}
+	agree(s->slots_taken == slots[0] && s->slots_held == slots[1]);
+	agree(s->slots_quarantined == slots[2]);
+	agree(s->transfers_alive == transfers[0] && s->transfers_held == transfers[1]);
+	agree(s->transfers_quarantined == transfers[2]);
+	agree(exact ? s->oldest_hold_ns == now - oldest :
+		      s->oldest_hold_ns <= now - oldest || !transfers[1]);
+}
+
+void mirror_stat(struct mirror *m, struct mirror_region *r,
+		 const struct lkvfence_stat *s, u64 now)
+{
+	const struct oracle_counts *o = &r->o.counts;
+
+	stat_sums(s);
+	agree(!strcmp(s->name, r->name) && s->slots == r->nr_slots);
+	agree(s->slot_size == r->slot_size && s->base == r->base);
+	agree(s->handles == r->handles);
+	if (r->blind)
+		return;
+	stat_gauges(&r->o, s, now, m->exact);
+	for (u32 i = 0; i < LKVFENCE_MAX_OUTCOMES; i++)
+		agree(s->released[i] == (i < LKVFENCE_NR_OUTCOMES ? o->released[i] : 0));
+	agree(s->begun == o->begun && s->forced == o->forced);
+	agree(s->returns_drained == o->returns_drained);
+	agree(s->returns_failed == o->returns_failed);
+	agree(s->returns_early == o->returns_early);
+	agree(s->returns_stale == o->returns_stale);
+	agree(s->returns_unknown == o->returns_unknown);
+	agree(s->returns_duplicate == o->returns_duplicate);
+	agree(s->refused_busy == o->refused_busy);
+	agree(s->refused_exists == o->refused_exists);
+	agree(s->refused_limit == o->refused_limit);
+}
+
+static struct transfer_fact *find_next(struct oracle *o, u64 generation)
+{
+	struct transfer_fact *next = NULL;
+
+	for (u32 i = 0; i < o->nr_transfers; i++) {
+		struct transfer_fact *t = &o->transfers[i];
+
+		if (t->generation > generation && (!next || t->generation < next->generation))
+			next = t;
+	}
+	return next;
+}
+
+static struct transfer_fact *queried(struct mirror_region *r,
+				     const struct lkvfence_query *in, u32 *wrong)
+{
+	struct oracle *o = &r->o;
+	struct transfer_fact *fact = NULL;
+
+	switch (in->by) {
+	case LKVFENCE_QUERY_GENERATION:
+		*wrong = mirror_lookup(o, in->generation);
+		return oracle_find(o, in->generation);
+	case LKVFENCE_QUERY_TAG:
+		fact = oracle_find_tag(o, in->tag);
+		break;
+	case LKVFENCE_QUERY_SLOT:
+		if (in->slot >= r->nr_slots)
+			*wrong = WRONG_RANGE;
+		else if (o->owner[in->slot])
+			fact = oracle_find(o, o->owner[in->slot]);
+		break;
+	case LKVFENCE_QUERY_NEXT:
+		fact = find_next(o, in->generation);
+		break;
+	}
+	if (!*wrong && !fact)
+		*wrong = WRONG_UNKNOWN;
+	return fact;
+}
+
+static void check_leases(struct transfer_fact *fact, const struct lkvfence_lease *got, u32 n)
+{
+	for (u32 i = 0; i < n; i++) {
+		struct lease_fact *l = oracle_find_lease(fact, got[i].source);
+
+		agree(!i || got[i].source > got[i - 1].source);
+		agree(l && got[i].state == l->state && got[i].evidence == l->evidence);
+	}
+}
+
+static void check_query(const struct mirror_transfer *t, struct transfer_fact *fact,
+			const struct call *c)
+{
+	const struct lkvfence_query *in = &c->in.query, *out = &c->out.query;
+	bool mine = t->owner == c->handle;
+	u32 n;
+
+	agree(out->generation == fact->generation && out->tag == fact->tag);
+	agree(out->state == fact->state && out->policy == fact->policy);
+	agree(out->reason == fact->reason && out->nr_leases == fact->nr_leases);
+	agree(out->flags == ((fact->in_quarantine ? LKVFENCE_TRANSFER_QUARANTINED : 0) |
+			     (t->owner < 0 ? LKVFENCE_TRANSFER_ORPHANED : 0) |
+			     (mine ? LKVFENCE_TRANSFER_MINE : 0)));
+	agree(out->begun_ns == fact->begun && out->ended_ns == fact->ended);
+	agree(out->deadline_ns == t->deadline);
+	agree(out->now_ns >= c->earliest && out->now_ns <= c->now);
+	agree(out->nr_ranges == t->nr_ranges && out->leases_out == oracle_unproven(fact));
+	n = in->nr_ranges < t->nr_ranges ? in->nr_ranges : t->nr_ranges;
+	if (n)
+		agree(!memcmp(c->got_ranges, t->ranges, n * sizeof(t->ranges[0])));
+	n = in->nr_leases < fact->nr_leases ? in->nr_leases : fact->nr_leases;
+	check_leases(fact, c->got_leases, n);
+}
+
+void mirror_query(struct mirror *m, struct mirror_region *r, const struct call *c)
+{
+	const struct lkvfence_query *in = &c->in.query;
+	struct transfer_fact *fact;
+	u32 wrong = 0;
+	int err;
+
+	if (in->nr_ranges > MIRROR_MAX_RANGES || in->nr_leases > MIRROR_MAX_LEASES)
+		wrong |= WRONG_RANGE;
+	if (in->by > LKVFENCE_QUERY_NEXT)
+		wrong |= WRONG_INVALID;
+	if (wrong || c->below) {
+		mirror_allows(c, wrong, 0, &err);
+		return;
+	}
+	if (r->blind)
+		return;
+	fact = queried(r, in, &wrong);
+	mirror_allows(c, wrong, 0, &err);
+	if (err)
+		return;
+	check_query(mirror_find(r, fact->generation), fact, c);
+	agree(c->out.query.nr_slots == oracle_nr_slots(&r->o, fact->generation));
+	agree(c->out.query.pid == m->pid);
+	agree(!strncmp(c->out.query.comm, m->comm, sizeof(m->comm)));
+}
