@@ -15,24 +15,47 @@ static void bad_struct(struct abi *abi, const struct abi_command *cmd,
 	unchanged(abi->f, &before, "%s: nothing has changed", cmd->name);
 }
 
+/* A struct of which @inside bytes lie in good memory, at each place in turn. */
+static void split(struct abi *abi, const struct abi_command *cmd, char *page,
+		  int first, int second, const char *what)
+{
+	struct lkvfence_stat before;
+	unsigned int wrong = 0;
+	union abi_arg arg;
+	size_t inside;
+	int err;
+
+	abi_good(abi, cmd, &arg);
+	before = stat_of(abi->f);
+	for (inside = 1; inside < cmd->size; inside++) {
+		char *at = page + 4096 - inside;
+
+		need(!mprotect(page, 8192, PROT_READ | PROT_WRITE), "mprotect");
+		memcpy(at, &arg, cmd->size);
+		need(!mprotect(page, 4096, first) && !mprotect(page + 4096, 4096, second),
+		     "mprotect");
+		err = abi_call(abi, cmd, at);
+		if (err != -EFAULT && !wrong++)
+			note("%s: %d with %zu bytes in the first page", cmd->name, err,
+			     inside);
+	}
+	gives(wrong, 0, "%s with a part of its struct in memory that %s", cmd->name, what);
+	unchanged(abi->f, &before, "%s: nothing has changed", cmd->name);
+	need(!mprotect(page, 4096, PROT_READ | PROT_WRITE) &&
+	     !mprotect(page + 4096, 4096, PROT_NONE), "mprotect");
+}
+
 static void structs(struct abi *abi, const struct abi_command *cmd)
 {
 	char *page = abi_pages(), *at;
 	union abi_arg arg;
-	size_t inside[] = { 1, 4, 8, cmd->size / 2, cmd->size - 8,
-			    cmd->size - 1 };
-	size_t i;
 
 	bad_struct(abi, cmd, NULL, "at NULL");
 	bad_struct(abi, cmd, page + 4096, "in memory of no access");
 	bad_struct(abi, cmd, (void *)-4096L, "in the kernel's memory");
-
-	for (i = 0; i < ARRAY_SIZE(inside); i++) {
-		abi_good(abi, cmd, &arg);
-		at = page + 4096 - inside[i];
-		memcpy(at, &arg, inside[i]);
-		bad_struct(abi, cmd, at, "reaching out of memory");
-	}
+	split(abi, cmd, page, PROT_READ | PROT_WRITE, PROT_NONE, "isn't there");
+	split(abi, cmd, page, PROT_READ | PROT_WRITE, PROT_READ, "is read-only");
+	split(abi, cmd, page, PROT_READ, PROT_READ | PROT_WRITE, "is read-only, the first");
 
 	abi_good(abi, cmd, &arg);
 	memcpy(page, &arg, cmd->size);
