@@ -39,12 +39,12 @@ int main(void)
 {
 	struct abi abi = abi_start("abi-inputs");
 	union abi_arg arg;
-	size_t i, j;
+	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(in); i++) {
 		const struct abi_command *cmd = abi_commands;
 
-		for (j = 0; cmd->cmd != in[i].cmd; j++)
+		while (cmd->cmd != in[i].cmd)
 			cmd++;
 		abi_good(&abi, cmd, &arg);
 		kept(&abi, cmd, i, 0, &arg);

@@ -19,6 +19,7 @@ __attribute__((constructor)) static void by_line(void)
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 }
 
+__attribute__((format(printf, 2, 0)))
 static bool tell(bool good, const char *fmt, va_list args)
 {
 	char what[512];
@@ -41,19 +42,19 @@ bool e2e_check(bool good, const char *file, int line, const char *fmt, ...)
 	return good;
 }
 
-static const char *name_of(long ret, char buf[32])
+static const char *name_of(long ret, char buf[64])
 {
-	if (ret < 0 && ret > -4096 && strerrorname_np(-ret))
-		snprintf(buf, 32, "-%s", strerrorname_np(-ret));
+	if (ret < 0 && ret > -4096)
+		snprintf(buf, 64, "%ld (%s)", ret, strerror(-ret));
 	else
-		snprintf(buf, 32, "%ld", ret);
+		snprintf(buf, 64, "%ld", ret);
 	return buf;
 }
 
 bool e2e_gives(long ret, long wanted, const char *file, int line,
 	       const char *fmt, ...)
 {
-	char got[32], expected[32];
+	char got[64], expected[64];
 	va_list args;
 
 	va_start(args, fmt);
@@ -72,8 +73,8 @@ void e2e_bail(const char *file, int line, const char *fmt, ...)
 	va_start(args, fmt);
 	tell(false, fmt, args);
 	va_end(args);
-	note("%s:%d: errno %s, \"%s\"; can't go on", file, line,
-	     strerrorname_np(errno), lkvfence_errmsg());
+	note("%s:%d: %s, \"%s\"; can't go on", file, line,
+	     strerror(errno), lkvfence_errmsg());
 	exit(1);
 }
 
