@@ -82,8 +82,10 @@ static const struct {
 	  ABI_PLACE(release.generation), UINT64_MAX, ENOENT },
 
 	{ LKVFENCE_IOC_QUERY, "an unknown way", ABI_PLACE(query.by), 4, EINVAL },
-	{ LKVFENCE_IOC_QUERY, "too much room for ranges", ABI_PLACE(query.nr_ranges), 65537, ERANGE },
-	{ LKVFENCE_IOC_QUERY, "too much room for leases", ABI_PLACE(query.nr_leases), 4097, ERANGE },
+	{ LKVFENCE_IOC_QUERY, "too much room for ranges",
+	  ABI_PLACE(query.nr_ranges), 65537, ERANGE },
+	{ LKVFENCE_IOC_QUERY, "too much room for leases",
+	  ABI_PLACE(query.nr_leases), 4097, ERANGE },
 	{ LKVFENCE_IOC_QUERY, "generation 0", ABI_PLACE(query.generation), 0, ENOENT },
 	{ LKVFENCE_IOC_QUERY, "a generation of the future", ABI_PLACE(query.generation),
 	  UINT64_MAX, ENOENT },
