@@ -5,13 +5,14 @@
 #ifndef LKVFENCE_COMPAT_H
 #define LKVFENCE_COMPAT_H
 
-#include <linux/hrtimer.h>
-#include <linux/mm.h> /* kvmalloc, before it was in slab.h */
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(LKVFENCE_MIN_VERSION, LKVFENCE_MIN_PATCHLEVEL, 0)
 #error "this kernel is older than lkvfence is for: KERNEL_MIN in kmod/compat.mk"
 #endif
+
+#include <linux/hrtimer.h>
+#include <linux/mm.h> /* kvmalloc, before it was in slab.h */
 
 /*
  * Kernels may clear all that is on the stack. Not what is as large as a batch,

@@ -8,6 +8,9 @@
 #   check-install      what `make install` leaves, and `make uninstall` takes away
 #   check-vm-K         everything, in a VM with the stock kernel K: 6.1, 6.12
 #   check-vm-selftest  the VM's own contract
+#   check-matrix       everything, on every kernel of the supported range, with
+#                      the compiler and C library of its Debian release
+#   check-range        what says which kernels those are agrees
 #
 # `make check` runs all but check-orders and check-vm-selftest, installs what
 # is missing, and ends with "N passed, N failed"; TIERS="..." picks some.
@@ -26,6 +29,7 @@ CHECK_PACKAGES := gcc g++ libc6-dev libcmocka-dev man-db mandoc jq python3 pkg-c
 -include tests/model/build.mk
 -include tests/e2e/build.mk
 -include tests/kunit/build.mk
+-include tests/matrix/build.mk
 
 .PHONY: check-install check-vm-selftest
 check-install: lib tools
