@@ -484,10 +484,10 @@ int call_query(struct handle *h, void *argp)
 		return -ERANGE;
 	if (room.nr_ranges)
 		room.ranges = kvmalloc_array(room.nr_ranges, sizeof(*room.ranges),
-					     GFP_KERNEL_ACCOUNT);
+					     GFP_CHARGED);
 	if (room.nr_leases)
 		room.leases = kvmalloc_array(room.nr_leases, sizeof(*room.leases),
-					     GFP_KERNEL_ACCOUNT);
+					     GFP_CHARGED);
 	if ((room.nr_ranges && !room.ranges) || (room.nr_leases && !room.leases))
 		goto out;
 

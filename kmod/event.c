@@ -166,8 +166,17 @@ ssize_t event_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
 		ret = read_some(h, buf, len, nonblock);
 		if (ret)
 			return ret;
-		if (nonblock)
+		if (nonblock) {
+			/*
+			 * Another reader may have been refused while we had
+			 * read_lock, for an event that came after we looked.
+			 * Either it sees the lock free, or we see the event.
+			 */
+			smp_mb();
+			if (READ_ONCE(h->nr_unread))
+				continue;
 			return -EAGAIN;
+		}
 		/* Another reader may be faster: look again. */
 		ret = wait_event_interruptible(h->wait, READ_ONCE(h->nr_unread));
 		if (ret)

@@ -96,7 +96,7 @@ static struct transfer *alloc(struct handle *h, size_t size)
 		t = take_spare(h);
 	}
 	if (!t) {
-		t = kvmalloc(size, GFP_USER_SIZED);
+		t = kvmalloc(size, GFP_CHARGED);
 		if (t)
 			object_created(OBJECT_TRANSFER);
 	}
@@ -149,7 +149,7 @@ void transfer_free(struct transfer *t, struct handle *h)
 
 struct fence_lease *lease_alloc(void)
 {
-	struct fence_lease *lease = kmalloc(sizeof(*lease), GFP_KERNEL_ACCOUNT);
+	struct fence_lease *lease = kmalloc(sizeof(*lease), GFP_CHARGED);
 
 	if (lease)
 		object_created(OBJECT_LEASE);
@@ -205,7 +205,7 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 
 struct handle *handle_alloc(struct region *r)
 {
-	struct handle *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
+	struct handle *h = kzalloc(sizeof(*h), GFP_CHARGED);
 
 	if (!h)
 		return NULL;
@@ -297,15 +297,20 @@ static struct region *region_alloc(const struct lkvfence_open *arg)
 	struct region *r;
 	u64 *owner;
 
-	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	if (!arg->slot_size || !arg->nr_slots)
+		return ERR_PTR(-EINVAL);
+	if (arg->nr_slots > param_max_slots())
+		return ERR_PTR(-ERANGE);
+
+	r = kzalloc(sizeof(*r), GFP_CHARGED);
 	taken = kvcalloc(BITS_TO_LONGS(arg->nr_slots), sizeof(*taken),
-			 GFP_USER_SIZED);
-	owner = kvmalloc_array(arg->nr_slots, sizeof(*owner), GFP_USER_SIZED);
+			 GFP_CHARGED);
+	owner = kvmalloc_array(arg->nr_slots, sizeof(*owner), GFP_CHARGED);
 	if (!r || !taken || !owner) {
 		kvfree(owner);
 		kvfree(taken);
 		kfree(r);
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	}
 
 	/* From here on region_put() frees it. */
@@ -409,8 +414,8 @@ struct region *region_open(struct lkvfence_open *arg)
 		 */
 		mutex_unlock(&regions_lock);
 		new = region_alloc(arg);
-		if (!new)
-			return ERR_PTR(-ENOMEM);
+		if (IS_ERR(new))
+			return new;
 		mutex_lock(&regions_lock);
 		r = find_region(arg->name);
 	}

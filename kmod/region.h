@@ -34,10 +34,11 @@
 #include "fence.h"
 
 /*
- * For memory whose size a user chose: charged to that user, and not worth a
- * line in the log when there is none (L10).
+ * For what users ask for (L10): charged to them; when their limit is reached
+ * they get an error, not a visit by the OOM killer; and that isn't worth a line
+ * in the log.
  */
-#define GFP_USER_SIZED	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
+#define GFP_CHARGED	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
 /**
  * struct region - a named pool of slots

@@ -77,11 +77,7 @@ static int check_open(const struct lkvfence_open *arg)
 		return -EINVAL;
 	if (arg->flags & LKVFENCE_OPEN_EXCLUSIVE && !create)
 		return -EINVAL;
-	if (arg->nr_slots > param_max_slots())
-		return -ERANGE;
-	if (create && (!arg->slot_size || !arg->nr_slots || arg->mode & ~0666))
-		return -EINVAL;
-	return 0;
+	return create && arg->mode & ~0666 ? -EINVAL : 0;
 }
 
 /* An open file on a region. */

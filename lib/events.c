@@ -40,9 +40,10 @@ static int left_ms(int64_t deadline)
 static int read_events(const struct lkvfence *f, struct lkvfence_event *events,
 		       uint32_t nr, int timeout_ms)
 {
+	static const struct timespec moment = { .tv_nsec = NSEC_PER_MSEC };
 	struct pollfd pfd = { .fd = f->fd, .events = POLLIN };
 	int64_t deadline = 0;
-	bool broken = false;
+	bool broken = false, taken = false;
 	ssize_t n;
 	int ret;
 
@@ -57,6 +58,13 @@ static int read_events(const struct lkvfence *f, struct lkvfence_event *events,
 			return -errno;
 		if (broken)
 			return -EIO;
+		/*
+		 * There was an event, and another reader has it, or is stuck
+		 * with it in a buffer that can't be written: give way, or this
+		 * would spin for as long.
+		 */
+		if (taken)
+			nanosleep(&moment, NULL);
 		if (timeout_ms > 0)
 			ret = left_ms(deadline);
 		else
@@ -69,6 +77,7 @@ static int read_events(const struct lkvfence *f, struct lkvfence_event *events,
 			return -errno;
 		/* Nothing to read and never will be: one last look, no spinning. */
 		broken = ret > 0 && !(pfd.revents & POLLIN);
+		taken = ret > 0 && !broken;
 		/*
 		 * When the time is up an event may still have come in: the
 		 * loop looks once more, and left_ms() then ends it.

@@ -72,6 +72,9 @@
  *                except where the owner's own RELEASE succeeded: there the
  *                answer of the call is the report (L6)
  *
+ * A released transfer keeps the memory of its ranges until its event is read; it
+ * is charged to who began it.
+ *
  * An orphan that was not adopted has nobody to tell; the counters know it.
  *
  * The event is the report. Where a call's answer says that a transfer is
@@ -348,7 +351,8 @@ struct lkvfence_info {
  *
  * The region belongs to the caller's effective user and group. Where the
  * region exists, slot_size, base and nr_slots that are not 0 must be those of
- * the region. A region is created only with slot_size and nr_slots above 0.
+ * the region. A region is created only with slot_size and nr_slots above 0
+ * (EINVAL), and nr_slots up to max_slots (ERANGE).
  *
  * Errors: EEXIST with EXCLUSIVE; ENOENT without CREATE; ENOTUNIQ the region
  * has another geometry, which the out members then tell; EACCES; ENOSPC too
@@ -749,7 +753,7 @@ enum lkvfence_event_type {
  * @evidence: RELEASED: the weakest enum lkvfence_evidence among its leases
  * @reason: enum lkvfence_reason
  * @nr_slots: its slots
- * @leases_out: leases without proof
+ * @leases_out: leases without proof, as it is read
  * @pad: 0
  *
  * The size is fixed: later ABIs use other types, not longer events. A handle
