@@ -8,6 +8,8 @@
 #                            build/fuzz/corpus; prints the coverage
 #   make fuzz-merge          takes over what that found into tests/fuzz/corpus
 #   make fuzz-coverage       lines of the module that the corpus reaches
+#   make check-differential  50,000 calls on a stock kernel in a VM (DIFF_KERNEL, 6.1)
+#   make stress              a million calls on the debug kernel (STRESS_KERNEL)
 #   make check-fuzz-teeth    both find damages done to the module; minutes
 #
 # All but fuzz and fuzz-merge print TAP.
@@ -84,3 +86,33 @@ fuzz-coverage: $(FUZZ)/fuzz-cov
 	@LLVM_PROFILE_FILE=$(FUZZ)/cov.profraw $< -runs=0 $(FUZZ_CORPUS) $(wildcard $(FUZZ)/corpus) >$(FUZZ)/cov.log 2>&1
 	@llvm-profdata-14 merge -o $(FUZZ)/cov.profdata $(FUZZ)/cov.profraw
 	@llvm-cov-14 report $< -instr-profile=$(FUZZ)/cov.profdata $(FUZZ_KMOD:%=kmod/%.c)
+
+# In the VM.
+DIFF        := $(FUZZ)/differential
+DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact crowd crowd_calls mirror mirror_state oracle)
+DIFF_SEED   ?= 1
+DIFF_CALLS  ?= 25000
+STRESS_CALLS ?= 500000
+STRESS_SEED ?= $(shell date +%s)
+STRESS_KERNEL ?= debug
+
+$(FUZZ)/vm/%.o: tests/fuzz/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/shim -Itests/model -pthread -MMD -MP -c -o $@ $<
+
+$(FUZZ)/vm/oracle.o: tests/model/oracle.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/shim -MMD -MP -c -o $@ $<
+
+$(DIFF): $(DIFF_O) $(B)/tests/e2e/obj/e2e.o $(B)/lib/liblkvfence.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+
+.PHONY: check-differential stress
+check-differential: $(DIFF)
+	tests/vm/run --kernel $(or $(DIFF_KERNEL),6.1) -- $(DIFF) --calls $(DIFF_CALLS) --seed $(DIFF_SEED)
+
+stress: $(DIFF)
+	tests/vm/run --kernel $(STRESS_KERNEL) --timeout 36000 -- $(DIFF) --calls $(STRESS_CALLS) --seed $(STRESS_SEED) \
+		--threads 4 --processes 4
+
+-include $(wildcard $(FUZZ)/vm/*.d)

@@ -38,6 +38,7 @@ struct mirror_transfer {
 	struct lkvfence_range ranges[ORACLE_RANGES];
 	u64 deadline;			/* the last one seen */
 	u32 taken;			/* leases by TAKE */
+	u32 unproven;			/* of the leases, when it was released */
 	u32 unread;			/* 1 << enum lkvfence_event_type */
 	struct lkvfence_event told[4];	/* by type */
 	u64 earliest[4];		/* for an event's time, where the clock isn't ours */

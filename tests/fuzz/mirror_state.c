@@ -63,12 +63,9 @@ static void forget(struct mirror_region *r, struct mirror_transfer *t)
 	memmove(t, t + 1, (char *)&r->transfers[r->nr] - (char *)t);
 }
 
-static void tell(struct mirror_transfer *t, u32 type, u64 earliest, u32 leases_out)
+static void tell(struct mirror_transfer *t, u32 type, u64 earliest)
 {
-	struct lkvfence_event *e = &t->told[type];
-
-	e->type = type;
-	e->leases_out = leases_out;
+	t->told[type].type = type;
 	t->earliest[type] = earliest;
 	t->unread |= 1U << type;
 }
@@ -108,7 +105,7 @@ void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
 			e->flags = (p->outcome == LKVFENCE_OUTCOME_TIMEOUT ?
 				    LKVFENCE_EVENT_TAINTED : 0) |
 				   (p->forced ? LKVFENCE_EVENT_FORCED : 0);
-			tell(t, type, earliest, unproven);
+			tell(t, type, earliest);
 			continue;
 		}
 		e->tag = fact->tag;
@@ -116,10 +113,11 @@ void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
 							    fact->quarantined;
 		e->reason = fact->reason;
 		e->nr_slots = oracle_nr_slots(&r->o, p->generation);
-		tell(t, type, earliest, oracle_unproven(fact));
+		tell(t, type, earliest);
 	}
 	if (p->events & 1U << LKVFENCE_EVENT_RELEASED) {
 		t->released = true;
+		t->unproven = unproven;
 		if (!t->unread)
 			forget(r, t);
 		retire(r);
@@ -159,9 +157,8 @@ static void read_one(struct mirror *m, struct mirror_region *r, int handle,
 	agree(e->time_ns <= w->time_ns && e->time_ns >= t->earliest[e->type]);
 	if (m->exact)
 		agree(e->time_ns == w->time_ns && e->held_ns == w->held_ns);
-	/* Then, or now. */
-	agree(e->leases_out <= w->leases_out);
-	agree(!fact || e->leases_out >= oracle_unproven(fact));
+	/* As it is now, not as it was. */
+	agree(e->leases_out == (fact ? oracle_unproven(fact) : t->unproven));
 	t->unread &= ~(1U << e->type);
 	if (!t->unread && t->released)
 		forget(r, t);
@@ -267,7 +264,7 @@ static bool is_name(const char *name)
 	       strspn(name, good) == len;
 }
 
-static u32 open_arguments(const struct mirror *m, const struct lkvfence_open *a)
+static u32 open_arguments(const struct lkvfence_open *a)
 {
 	bool create = a->flags & LKVFENCE_OPEN_CREATE;
 	u32 wrong = 0;
@@ -276,10 +273,23 @@ static u32 open_arguments(const struct mirror *m, const struct lkvfence_open *a)
 		wrong |= WRONG_INVALID;
 	if (a->flags & LKVFENCE_OPEN_EXCLUSIVE && !create)
 		wrong |= WRONG_INVALID;
-	if (create && (!a->slot_size || !a->nr_slots || a->mode & ~0666U))
+	if (create && a->mode & ~0666U)
+		wrong |= WRONG_INVALID;
+	return wrong;
+}
+
+static u32 create_wrong(const struct mirror *m, const struct lkvfence_open *a, u32 nr)
+{
+	u32 wrong = 0;
+
+	if (!(a->flags & LKVFENCE_OPEN_CREATE))
+		return WRONG_UNKNOWN;
+	if (!a->slot_size || !a->nr_slots)
 		wrong |= WRONG_INVALID;
 	if (a->nr_slots > m->max_slots)
 		wrong |= WRONG_RANGE;
+	if (nr >= m->max_regions)
+		wrong |= WRONG_LIMIT;
 	return wrong;
 }
 
@@ -329,7 +339,7 @@ static struct mirror_region *new_region(struct mirror *m, const struct call *c)
 void mirror_open(struct mirror *m, const struct call *c)
 {
 	const struct lkvfence_open *a = &c->out.open;
-	u32 wrong = open_arguments(m, &c->in.open), may = 0, nr = 0;
+	u32 wrong = open_arguments(&c->in.open), may = 0, nr = 0;
 	struct mirror_region *r;
 	int err;
 
@@ -338,7 +348,7 @@ void mirror_open(struct mirror *m, const struct call *c)
 		return;
 	}
 	r = find_region(m, c->in.open.name);
-	if (r && r->maybe_gone && (c->err ? c->err == -ENOENT : a->created)) {
+	if (r && r->maybe_gone && !c->err && a->created) {
 		r->exists = false;
 		r = NULL;
 	}
@@ -346,12 +356,9 @@ void mirror_open(struct mirror *m, const struct call *c)
 		nr += m->regions[i].exists && !m->regions[i].maybe_gone;
 		may |= m->regions[i].exists && m->regions[i].maybe_gone ? WRONG_LIMIT : 0;
 	}
-	if (r)
-		wrong = open_wrong(r, c);
-	else if (!(c->in.open.flags & LKVFENCE_OPEN_CREATE))
-		wrong = WRONG_UNKNOWN;
-	else if (nr >= m->max_regions)
-		wrong = WRONG_LIMIT;
+	wrong = r ? open_wrong(r, c) : create_wrong(m, &c->in.open, nr);
+	if (r && r->maybe_gone)
+		may |= create_wrong(m, &c->in.open, nr);
 	mirror_allows(c, wrong, may, &err);
 	if (r && (!err || err == -ENOTUNIQ))
 		agree(a->slot_size == r->slot_size && a->base == r->base &&

@@ -133,6 +133,8 @@ struct rb_node *shim_next_postorder(struct rb_node *node);
  * Atomics and locks
  */
 
+#define smp_mb()		((void)0)
+
 typedef struct { s64 counter; } atomic64_t;
 
 #define atomic64_read(v)		((v)->counter)
@@ -171,6 +173,7 @@ void shim_may_sleep(const char *why);
 #define GFP_KERNEL_ACCOUNT	0U
 #define __GFP_NOWARN		0U
 #define __GFP_ACCOUNT		0U
+#define __GFP_RETRY_MAYFAIL	0U
 
 void *shim_alloc(size_t n, size_t size);
 void *shim_zalloc(size_t n, size_t size);

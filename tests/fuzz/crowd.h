@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/* What the processes of the crowd share, and what each of its threads has. */
+#ifndef LKVFENCE_FUZZ_CROWD_H
+#define LKVFENCE_FUZZ_CROWD_H
+
+#include <stdatomic.h>
+
+#include "differential.h"
+
+#define CROWD_REGIONS	3
+#define CROWD_SLOTS	256
+#define CROWD_HANDLES	10
+#define CROWD_RECENT	16
+#define CROWD_TAGS	40
+#define CROWD_SOURCES	3
+/* Generations that are followed: as many as are ever begun in one run. */
+#define CROWD_FOLLOWED	(1U << 22)
+
+#define CROWD_MIN_MS	10
+#define CROWD_DEFAULT_MS 60
+#define CROWD_MAX_MS	200
+
+/* What has been told of a generation; each of it is told once. */
+#define TOLD_BEGUN	(1U << 0)	/* by BEGIN or HOLD */
+#define TOLD_EVENT	(1U << 1)	/* RELEASED, read from a handle */
+#define TOLD_ANSWER	(1U << 2)	/* a RELEASE succeeded */
+#define TOLD_RETURN	(1U << 3)	/* a return released it */
+#define TOLD_AT_ONCE	(1U << 4)	/* its end was its release, says an answer */
+#define TOLD_ENDED	(1U << 5)
+#define TOLD_QUARANTINED (1U << 6)
+
+/* In memory that all processes share, so that what one knew outlives it. */
+struct crowd {
+	_Atomic uint64_t calls;
+	_Atomic uint64_t succeeded[32];		/* by command */
+	_Atomic uint64_t events;
+	_Atomic uint64_t begun;
+	_Atomic bool failed;
+	char why[512];
+	uint64_t first_generation;
+	/* L1: the last generation that is known to have had the slot. */
+	_Atomic uint64_t owner[CROWD_REGIONS][CROWD_SLOTS];
+	_Atomic uint64_t recent[CROWD_REGIONS][CROWD_RECENT];
+	_Atomic uint8_t told[CROWD_FOLLOWED];
+};
+
+/* An open handle of a process; its threads share it. */
+struct entry {
+	_Atomic int users;		/* -1: free, or being opened or closed */
+	_Atomic int fd;			/* below 0: none */
+	int region;
+};
+
+struct member {
+	struct crowd *crowd;
+	struct entry *entries;
+	uint64_t seed;
+	uint64_t quota;
+	int to, from;			/* handles go, and come, by these sockets */
+};
+
+extern const unsigned int crowd_slots[CROWD_REGIONS];
+
+void crowd_name(char *name, int region);
+/* Opens a region; an fd, or -errno. */
+int crowd_open(int region, uint32_t flags);
+/* One random call on a handle. */
+void crowd_call(struct member *me, int fd, int region);
+void crowd_read(struct member *me, int fd);
+void crowd_failed(struct crowd *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#define never(me, cond, ...) do {				\
+	if (cond)						\
+		crowd_failed((me)->crowd, __VA_ARGS__);		\
+} while (0)
+
+#endif /* LKVFENCE_FUZZ_CROWD_H */

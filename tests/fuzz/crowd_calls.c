@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Calls of the crowd. What another thread does at the same moment is not known,
+ * so each answer must be one of those that may be given to what was asked; and
+ * what is true for good is checked: a released generation stays released, and
+ * is reported once (L6); a slot that is given again was free before (L1).
+ */
+#include "crowd.h"
+
+#define CMD(nr)		_IO(LKVFENCE_IOC_MAGIC, 0x10 + (nr))
+
+static uint32_t pick(struct member *me, uint32_t n)
+{
+	return below(&me->seed, n);
+}
+
+/* One of those that were begun here not long ago; 0: none was. */
+static uint64_t a_generation(struct member *me, int region)
+{
+	return atomic_load(&me->crowd->recent[region][pick(me, CROWD_RECENT)]);
+}
+
+static void tell(struct member *me, uint64_t generation, unsigned int what,
+		 unsigned int excludes)
+{
+	uint64_t n = generation - me->crowd->first_generation;
+	unsigned int before;
+
+	never(me, n >= CROWD_FOLLOWED, "generation %" PRIu64 " is out of order", generation);
+	if (n >= CROWD_FOLLOWED)
+		return;
+	before = atomic_fetch_or(&me->crowd->told[n], what);
+	never(me, before & (what | excludes),
+	      "L6: generation %" PRIu64 ": %#x is told, after %#x", generation, what, before);
+}
+
+/*
+ * An answer that isn't success must be one of @may, a list that ends in 0.
+ * Whether it was success.
+ */
+static bool answer(struct member *me, unsigned int cmd, int err, const int *may)
+{
+	unsigned int nr = _IOC_NR(cmd) % 32;
+
+	atomic_fetch_add(&me->crowd->calls, 1);
+	if (!err) {
+		atomic_fetch_add(&me->crowd->succeeded[nr], 1);
+		return true;
+	}
+	while (*may && *may != err)
+		may++;
+	never(me, !*may, "command %#x: answer %d (%s)", _IOC_NR(cmd), err,
+	      strerrorname_np(-err) ? strerrorname_np(-err) : "?");
+	return false;
+}
+
+#define MAY(...)	((const int []){ __VA_ARGS__, 0 })
+
+/* Is it released? It was issued, so it is either there or stale. */
+static bool is_gone(struct member *me, int fd, uint64_t generation)
+{
+	struct lkvfence_query q = { .size = sizeof(q), .generation = generation };
+	int err = sys(fd, LKVFENCE_IOC_QUERY, &q);
+
+	answer(me, LKVFENCE_IOC_QUERY, err, MAY(-ESTALE));
+	return err == -ESTALE;
+}
+
+/* L1: between two generations that had the slot, the earlier one was released. */
+static void own(struct member *me, int fd, int region, uint32_t slot, uint64_t generation)
+{
+	_Atomic uint64_t *owner = &me->crowd->owner[region][slot];
+	uint64_t before = atomic_load(owner);
+
+	while (before < generation && !atomic_compare_exchange_weak(owner, &before, generation))
+		;
+	if (!before)
+		return;
+	never(me, before == generation, "L1: slot %u twice in %" PRIu64, slot, generation);
+	if (before < generation)
+		never(me, !is_gone(me, fd, before),
+		      "L1: slot %u of %" PRIu64 " given to %" PRIu64, slot, before, generation);
+	else
+		never(me, !is_gone(me, fd, generation),
+		      "L1: slot %u of %" PRIu64 " given to %" PRIu64, slot, generation, before);
+}
+
+/*
+ * Commands
+ */
+
+static void do_begin(struct member *me, int fd, int region, bool hold)
+{
+	unsigned int cmd = hold ? LKVFENCE_IOC_HOLD : LKVFENCE_IOC_BEGIN;
+	uint32_t nr = 1 + pick(me, 2), slots = crowd_slots[region];
+	struct lkvfence_range ranges[2];
+	uint32_t sources[CROWD_SOURCES];
+	struct lkvfence_begin a = {
+		.size = sizeof(a),
+		.tag = pick(me, CROWD_TAGS),
+		.ranges = (uintptr_t)ranges,
+		.nr_ranges = nr,
+		.sources = (uintptr_t)sources,
+		.nr_sources = pick(me, 3),
+		.policy = pick(me, 40) ? pick(me, 2) : LKVFENCE_POLICY_QUARANTINE,
+	};
+	bool inside;
+	int err;
+
+	/* Each in its own half, so that no slot is named twice. */
+	for (uint32_t i = 0; i < nr; i++) {
+		ranges[i].first = i * slots / 2 + pick(me, slots / 2 - 2);
+		ranges[i].count = 1 + pick(me, 2);
+	}
+	for (uint32_t i = 0; i < CROWD_SOURCES; i++)
+		sources[i] = i;
+	if (hold)
+		a.timeout_ns = pick(me, 2) ? (CROWD_MIN_MS + pick(me, 60)) * MS : 0;
+	else if (!pick(me, 8))
+		a.ttl_ns = (CROWD_MIN_MS + pick(me, 60)) * MS;
+	err = sys(fd, cmd, &a);
+	if (!answer(me, cmd, err, MAY(-EBUSY, -EEXIST, -ENOSPC))) {
+		if (err == -ENOSPC)
+			return;
+		never(me, a.busy_generation < me->crowd->first_generation,
+		      "no generation is in the way");
+		never(me, err == -EEXIST && a.busy_tag != a.tag, "another tag is in the way");
+		inside = false;
+		for (uint32_t i = 0; i < nr; i++)
+			inside |= a.busy_slot - ranges[i].first < ranges[i].count;
+		never(me, err == -EBUSY && !inside, "slot %u in the way was not asked for",
+		      a.busy_slot);
+		return;
+	}
+	atomic_fetch_add(&me->crowd->begun, 1);
+	tell(me, a.generation, TOLD_BEGUN, 0);
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint32_t j = 0; j < ranges[i].count; j++)
+			own(me, fd, region, ranges[i].first + j, a.generation);
+	never(me, a.state != (!hold ? LKVFENCE_STATE_WAITING :
+			      a.nr_sources ? LKVFENCE_STATE_ENDED : LKVFENCE_STATE_RELEASED),
+	      "state %u after BEGIN or HOLD", a.state);
+	if (a.state == LKVFENCE_STATE_RELEASED)
+		tell(me, a.generation, TOLD_AT_ONCE, TOLD_ANSWER | TOLD_RETURN);
+	atomic_store(&me->crowd->recent[region][pick(me, CROWD_RECENT)], a.generation);
+}
+
+static void do_take(struct member *me, int fd, int region)
+{
+	struct lkvfence_take a = {
+		.size = sizeof(a),
+		.generation = a_generation(me, region),
+		.source = pick(me, CROWD_SOURCES),
+	};
+
+	if (a.generation)
+		answer(me, LKVFENCE_IOC_TAKE, sys(fd, LKVFENCE_IOC_TAKE, &a),
+		       MAY(-ECANCELED, -EEXIST, -ESTALE));
+}
+
+static void do_return(struct member *me, int fd, int region)
+{
+	struct lkvfence_return_item items[24];
+	struct lkvfence_return a = {
+		.size = sizeof(a),
+		.items = (uintptr_t)items,
+		.nr_items = pick(me, 20) ? 1 + pick(me, 4) : 24,
+	};
+	uint32_t accepted = 0;
+
+	for (uint32_t i = 0; i < a.nr_items; i++) {
+		bool failed = !pick(me, 12);
+
+		items[i] = (struct lkvfence_return_item) {
+			.generation = a_generation(me, region),
+			.source = pick(me, CROWD_SOURCES),
+			.status = failed ? LKVFENCE_STATUS_FAILED : LKVFENCE_STATUS_DRAINED,
+			.evidence = failed ? 0 : pick(me, 4) ? LKVFENCE_EVIDENCE_SUCCESS_CQE :
+							       LKVFENCE_EVIDENCE_QP_DESTROYED,
+		};
+	}
+	if (!answer(me, LKVFENCE_IOC_RETURN, sys(fd, LKVFENCE_IOC_RETURN, &a), MAY(0)))
+		return;
+	for (uint32_t i = 0; i < a.nr_items; i++) {
+		const struct lkvfence_return_item *item = &items[i];
+
+		accepted += !item->result;
+		never(me, item->result && item->result != -ENOENT && item->result != -EALREADY &&
+		      item->result != -ESTALE, "result %d of a return", item->result);
+		never(me, item->result && item->released, "a refused return released");
+		if (item->released)
+			tell(me, item->generation, TOLD_RETURN, TOLD_ANSWER | TOLD_AT_ONCE);
+	}
+	never(me, accepted != a.nr_accepted, "%u returns accepted, not %u", accepted,
+	      a.nr_accepted);
+}
+
+static void do_abort(struct member *me, int fd, int region)
+{
+	struct lkvfence_abort a = {
+		.size = sizeof(a),
+		.flags = pick(me, 3) ? 0 : LKVFENCE_ABORT_BY_TAG,
+		.generation = a_generation(me, region),
+		.tag = pick(me, CROWD_TAGS),
+		.timeout_ns = pick(me, 2) ? 0 : (CROWD_MIN_MS + pick(me, 60)) * MS,
+		.policy = pick(me, 60) ? 0 : LKVFENCE_POLICY_QUARANTINE,
+		.reason = pick(me, 2) ? 0 : LKVFENCE_REASON_ABORTED + pick(me, 5),
+	};
+	uint64_t asked = a.generation, tag = a.tag;
+	int64_t now;
+
+	if (!a.generation)
+		return;
+	if (!answer(me, LKVFENCE_IOC_ABORT, sys(fd, LKVFENCE_IOC_ABORT, &a),
+		    a.flags ? MAY(-ENOENT) : MAY(-ESTALE)))
+		return;
+	now = now_ns();
+	never(me, a.flags ? a.tag != tag : a.generation != asked, "ABORT of another");
+	never(me, !a.reason_in_force || a.reason_in_force == LKVFENCE_REASON_FINISHED,
+	      "reason %u in force", a.reason_in_force);
+	never(me, !a.policy_in_force || a.policy_in_force < a.policy, "policy %u in force",
+	      a.policy_in_force);
+	if (a.state == LKVFENCE_STATE_RELEASED) {
+		never(me, a.deadline_ns || a.leases_out, "a deadline of what is released");
+		tell(me, a.generation, TOLD_AT_ONCE, TOLD_ANSWER | TOLD_RETURN);
+	} else {
+		never(me, a.state != LKVFENCE_STATE_ENDED || !a.leases_out || !a.deadline_ns,
+		      "state %u, %u leases out, after ABORT", a.state, a.leases_out);
+		/* L8 */
+		never(me, a.deadline_ns > (uint64_t)now + CROWD_MAX_MS * MS, "too late a deadline");
+	}
+}
+
+static void do_release(struct member *me, int fd, int region)
+{
+	struct lkvfence_release a = {
+		.size = sizeof(a),
+		.flags = pick(me, 6) ? 0 : LKVFENCE_RELEASE_FORCE,
+		.generation = a_generation(me, region),
+	};
+	int err;
+
+	if (!a.generation)
+		return;
+	err = sys(fd, LKVFENCE_IOC_RELEASE, &a);
+	if (!answer(me, LKVFENCE_IOC_RELEASE, err, MAY(-EBUSY, -ESTALE))) {
+		never(me, err == -EBUSY && !a.flags && !a.leases_out, "EBUSY with no lease out");
+		return;
+	}
+	tell(me, a.generation, TOLD_ANSWER, TOLD_RETURN | TOLD_AT_ONCE);
+	never(me, a.outcome != (a.flags ? LKVFENCE_OUTCOME_TIMEOUT : LKVFENCE_OUTCOME_COMPLETED),
+	      "outcome %u of a RELEASE", a.outcome);
+	/* L2 */
+	never(me, !a.flags != !a.leases_out, "%u leases out at a RELEASE", a.leases_out);
+}
+
+static void check_query(struct member *me, const struct lkvfence_query *q,
+			const struct lkvfence_lease *leases)
+{
+	bool held = q->state == LKVFENCE_STATE_ENDED;
+	uint32_t out = 0;
+
+	never(me, q->generation < me->crowd->first_generation, "QUERY finds no generation");
+	never(me, !held && q->state != LKVFENCE_STATE_WAITING, "state %u", q->state);
+	never(me, held != !!q->reason || held != !!q->ended_ns, "an end without a reason");
+	never(me, held && (!q->leases_out || !q->deadline_ns), "held for nothing (L2), for ever (L8)");
+	never(me, held && (q->deadline_ns <= q->ended_ns ||
+			   q->deadline_ns > q->ended_ns + CROWD_MAX_MS * MS), "L8: deadline");
+	never(me, q->begun_ns > q->now_ns || q->ended_ns > q->now_ns, "from the future");
+	never(me, q->flags & LKVFENCE_TRANSFER_QUARANTINED &&
+	      (q->policy != LKVFENCE_POLICY_QUARANTINE || q->now_ns < q->deadline_ns),
+	      "quarantine before its time, or against its policy");
+	/* A busy machine is late, but not by so much. */
+	never(me, held && !(q->flags & LKVFENCE_TRANSFER_QUARANTINED) &&
+	      q->now_ns > q->deadline_ns + PATIENCE_MS * MS, "L8: a deadline was missed");
+	for (uint32_t i = 0; i < q->nr_leases; i++) {
+		out += leases[i].state != LKVFENCE_LEASE_DRAINED;
+		never(me, i && leases[i].source <= leases[i - 1].source, "order of leases");
+		never(me, (leases[i].state == LKVFENCE_LEASE_DRAINED) != !!leases[i].evidence,
+		      "evidence %u in state %u", leases[i].evidence, leases[i].state);
+	}
+	never(me, out != q->leases_out, "%u leases out, not %u", out, q->leases_out);
+}
+
+static void do_query(struct member *me, int fd, int region)
+{
+	struct lkvfence_range ranges[2];
+	struct lkvfence_lease leases[CROWD_SOURCES];
+	struct lkvfence_query a = {
+		.size = sizeof(a),
+		.by = pick(me, 4),
+		.generation = a_generation(me, region),
+		.tag = pick(me, CROWD_TAGS),
+		.slot = pick(me, crowd_slots[region]),
+		.ranges = (uintptr_t)ranges,
+		.leases = (uintptr_t)leases,
+		.nr_ranges = 2,
+		.nr_leases = CROWD_SOURCES,
+	};
+	uint64_t asked = a.generation, slots = 0;
+	uint32_t slot = a.slot;
+	bool inside = false;
+
+	if (!answer(me, LKVFENCE_IOC_QUERY, sys(fd, LKVFENCE_IOC_QUERY, &a),
+		    a.by == LKVFENCE_QUERY_GENERATION && asked ? MAY(-ESTALE) : MAY(-ENOENT)))
+		return;
+	check_query(me, &a, leases);
+	for (uint32_t i = 0; i < a.nr_ranges; i++) {
+		slots += ranges[i].count;
+		inside |= slot - ranges[i].first < ranges[i].count;
+	}
+	never(me, slots != a.nr_slots, "ranges of %" PRIu64 " slots, not %u", slots, a.nr_slots);
+	never(me, a.by == LKVFENCE_QUERY_SLOT && !inside, "QUERY of a slot finds another");
+	never(me, a.by == LKVFENCE_QUERY_NEXT && a.generation <= asked, "QUERY goes back");
+	never(me, a.by == LKVFENCE_QUERY_TAG && a.state != LKVFENCE_STATE_WAITING,
+	      "QUERY by tag finds what has ended");
+}
+
+static void do_adopt(struct member *me, int fd, int region)
+{
+	struct lkvfence_adopt a = {
+		.size = sizeof(a),
+		.generation = a_generation(me, region),
+	};
+
+	if (a.generation)
+		answer(me, LKVFENCE_IOC_ADOPT, sys(fd, LKVFENCE_IOC_ADOPT, &a),
+		       MAY(-EBUSY, -EALREADY, -ESTALE, -ENOSPC));
+}
+
+static void do_stat(struct member *me, int fd, int region)
+{
+	struct lkvfence_stat s = { .size = sizeof(s) };
+	uint64_t released = 0;
+
+	if (!answer(me, LKVFENCE_IOC_STAT, sys(fd, LKVFENCE_IOC_STAT, &s), MAY(0)))
+		return;
+	for (int i = 0; i < LKVFENCE_MAX_OUTCOMES; i++)
+		released += s.released[i];
+	never(me, s.begun != s.transfers_alive + released, "begun %llu, alive %llu, released %"
+	      PRIu64, (unsigned long long)s.begun, (unsigned long long)s.transfers_alive, released);
+	never(me, s.slots != crowd_slots[region] || s.slots_taken > s.slots ||
+	      s.slots_held > s.slots_taken || s.slots_quarantined > s.slots_held ||
+	      s.transfers_held > s.transfers_alive || s.transfers_quarantined > s.transfers_held ||
+	      s.transfers_alive > s.slots_taken || !s.handles, "gauges of STAT");
+}
+
+/* What is wrong for certain gets the errno for that, whatever others do. */
+static void do_bad(struct member *me, int fd)
+{
+	struct lkvfence_range range = { 0, 1 };
+	struct lkvfence_begin b = {
+		.size = sizeof(b), .ranges = (uintptr_t)&range, .nr_ranges = 1,
+		.tag = ~0ULL,
+	};
+	struct lkvfence_abort a = { .size = sizeof(a), .generation = 1 };
+	struct lkvfence_return r = { .size = sizeof(r), .items = 8, .nr_items = 1 };
+	struct lkvfence_take t = { .size = sizeof(t) };
+	struct lkvfence_query q = { .size = sizeof(q), .by = 9 };
+	int err = 0, want = 0;
+
+	switch (pick(me, 10)) {
+	case 0:
+		b.ranges = 8;
+		err = sys(fd, LKVFENCE_IOC_BEGIN, &b);
+		want = -EFAULT;
+		break;
+	case 1:
+		b.nr_sources = 5000;
+		err = sys(fd, LKVFENCE_IOC_HOLD, &b);
+		want = -ERANGE;
+		break;
+	case 2:
+		range.first = ~0U;
+		err = sys(fd, LKVFENCE_IOC_BEGIN, &b);
+		want = -ERANGE;
+		break;
+	case 3:
+		range.count = 0;
+		err = sys(fd, LKVFENCE_IOC_HOLD, &b);
+		want = -EINVAL;
+		break;
+	case 4:
+		err = sys(fd, LKVFENCE_IOC_ABORT, &a);
+		want = -ESTALE;
+		break;
+	case 5:
+		a.generation = ~0ULL;
+		err = sys(fd, LKVFENCE_IOC_ABORT, &a);
+		want = -ENOENT;
+		break;
+	case 6:
+		err = sys(fd, LKVFENCE_IOC_RETURN, &r);
+		want = -EFAULT;
+		break;
+	case 7:
+		t.pad = 1;
+		err = sys(fd, LKVFENCE_IOC_TAKE, &t);
+		want = -EINVAL;
+		break;
+	case 8:
+		err = sys(fd, LKVFENCE_IOC_QUERY, &q);
+		want = -EINVAL;
+		break;
+	case 9:
+		err = sys(fd, CMD(pick(me, 2) ? 9 : 0xe0), NULL);
+		want = -ENOTTY;
+		break;
+	}
+	atomic_fetch_add(&me->crowd->calls, 1);
+	never(me, err != want, "answer %d to a call that is wrong, not %d", err, want);
+}
+
+void crowd_call(struct member *me, int fd, int region)
+{
+	uint32_t what = pick(me, 100);
+
+	if (what < 20)
+		do_begin(me, fd, region, false);
+	else if (what < 28)
+		do_begin(me, fd, region, true);
+	else if (what < 38)
+		do_take(me, fd, region);
+	else if (what < 58)
+		do_return(me, fd, region);
+	else if (what < 72)
+		do_abort(me, fd, region);
+	else if (what < 82)
+		do_release(me, fd, region);
+	else if (what < 89)
+		do_query(me, fd, region);
+	else if (what < 92)
+		do_adopt(me, fd, region);
+	else if (what < 95)
+		do_stat(me, fd, region);
+	else
+		do_bad(me, fd);
+}
+
+/*
+ * Events
+ */
+
+static void check_event(struct member *me, const struct lkvfence_event *e)
+{
+	bool timeout = e->outcome == LKVFENCE_OUTCOME_TIMEOUT;
+
+	atomic_fetch_add(&me->crowd->events, 1);
+	never(me, e->time_ns > (uint64_t)now_ns() || !e->nr_slots || e->pad, "a strange event");
+	if (e->type != LKVFENCE_EVENT_RELEASED) {
+		never(me, e->outcome || e->flags || e->held_ns || e->evidence,
+		      "event %u with what belongs to RELEASED", e->type);
+		tell(me, e->generation, e->type == LKVFENCE_EVENT_ENDED ? TOLD_ENDED :
+		     TOLD_QUARANTINED, 0);
+		return;
+	}
+	tell(me, e->generation, TOLD_EVENT, 0);
+	/* L7, and L2: with proof no lease is out, without proof one is. */
+	never(me, timeout != !!(e->flags & LKVFENCE_EVENT_TAINTED) || timeout != !!e->leases_out ||
+	      timeout != (e->evidence == LKVFENCE_EVIDENCE_TIMEOUT),
+	      "outcome %u, flags %#x, evidence %u, %u leases out", e->outcome, e->flags,
+	      e->evidence, e->leases_out);
+	never(me, e->outcome < LKVFENCE_OUTCOME_COMPLETED || e->outcome > LKVFENCE_OUTCOME_TIMEOUT,
+	      "outcome %u", e->outcome);
+	never(me, (e->outcome == LKVFENCE_OUTCOME_COMPLETED) !=
+	      (e->reason == LKVFENCE_REASON_FINISHED), "outcome %u for reason %u", e->outcome,
+	      e->reason);
+	/* L8: nothing is let go before the shortest deadline there is. */
+	never(me, timeout && e->held_ns < CROWD_MIN_MS * MS, "held for %llu ns only",
+	      (unsigned long long)e->held_ns);
+}
+
+void crowd_read(struct member *me, int fd)
+{
+	struct lkvfence_event events[12];
+	size_t room = 1 + pick(me, ARRAY_SIZE(events));
+	ssize_t n = read(fd, events, room * sizeof(events[0]));
+
+	atomic_fetch_add(&me->crowd->calls, 1);
+	never(me, n < 0 && errno != EAGAIN, "read: %s", strerrorname_np(errno));
+	never(me, !n || (n > 0 && n % sizeof(events[0])), "read of %zd bytes", n);
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(events[0]); i++)
+		check_event(me, &events[i]);
+}

@@ -1,0 +1,690 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * One thread, several handles on several regions, and the mirror of the oracle:
+ * each answer and each event is what it says.
+ *
+ * The clock is the kernel's, so it is asked when things happened: within the
+ * bounds of the call, and then the mirror reckons with that. A deadline that
+ * comes near is waited for first. Where one passed during a call all the same,
+ * nobody knows which was first: that region is given up and another one used.
+ */
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "differential.h"
+#include "mirror.h"
+
+#define NAMES		3
+#define SLOTS		96
+#define GUARD_NS	(30 * MS)
+#define LATE_NS		(20000 * MS)
+
+static struct mirror m;
+static int fds[MIRROR_HANDLES];
+static uint64_t seed, nr_calls, nr_given_up, nr_expired, nr_events;
+/* Each name has a number, which rises when its region is given up. */
+static unsigned int numbers[NAMES];
+static const char *doing = "nothing";
+
+static uint32_t pick(uint32_t n)
+{
+	return below(&seed, n);
+}
+
+void mirror_fail(const char *fmt, ...)
+{
+	char what[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	check(false, "call %" PRIu64 ", %s: %s", nr_calls, doing, what);
+	done();
+	exit(1);
+}
+
+static void name_of(char *name, unsigned int i)
+{
+	snprintf(name, LKVFENCE_NAME_MAX, "exact-%u-%u", i, numbers[i]);
+}
+
+static int free_handle(void)
+{
+	for (int i = 0; i < MIRROR_HANDLES; i++)
+		if (m.handles[i] < 0)
+			return i;
+	return -1;
+}
+
+static int any_handle(void)
+{
+	int first = pick(MIRROR_HANDLES);
+
+	for (int i = 0; i < MIRROR_HANDLES; i++) {
+		int h = (first + i) % MIRROR_HANDLES;
+
+		if (m.handles[h] >= 0)
+			return h;
+	}
+	return -1;
+}
+
+/* Another handle of the same region. */
+static int sibling(int h)
+{
+	for (int i = 0; i < MIRROR_HANDLES; i++)
+		if (i != h && m.handles[i] == m.handles[h])
+			return i;
+	return -1;
+}
+
+static int region_handle(const struct mirror_region *r)
+{
+	for (int i = 0; i < MIRROR_HANDLES; i++)
+		if (m.handles[i] >= 0 && mirror_region(&m, i) == r)
+			return i;
+	return -1;
+}
+
+static int ask(int h, uint64_t generation, struct lkvfence_query *q)
+{
+	*q = (struct lkvfence_query){
+		.size = sizeof(*q),
+		.generation = generation,
+	};
+	return sys(fds[h], LKVFENCE_IOC_QUERY, q);
+}
+
+/*
+ * Time
+ */
+
+static void close_one(int h);
+
+/* Its deadline passed during a call: nobody knows what it saw. */
+static void give_up(struct mirror_region *r)
+{
+	int h;
+
+	r->blind = true;
+	nr_given_up++;
+	numbers[r->name[6] - '0']++;
+	while ((h = region_handle(r)) >= 0)
+		close_one(h);
+	r->exists = false;
+}
+
+/* Wait for the first deadline of a region, and find when it was. */
+static void wait_for(struct mirror_region *r)
+{
+	u64 when = oracle_next_clock(&r->o), now;
+	struct transfer_fact *fact = r->o.transfers;
+	int h = region_handle(r), err;
+	struct lkvfence_query q;
+	struct timespec until = { when / 1000000000, when % 1000000000 };
+
+	agree(h >= 0);
+	while (fact->clock != when)
+		fact++;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	for (;;) {
+		err = ask(h, fact->generation, &q);
+		now = now_ns();
+		if (err || q.state != fact->state || (q.flags & LKVFENCE_TRANSFER_QUARANTINED))
+			break;
+		/* L8 */
+		agree(now < when + LATE_NS);
+		usleep(1000);
+	}
+	nr_expired++;
+	if (err) {
+		agree(err == -ESTALE);
+		mirror_expire_one(&m, r, fact, when, now);
+	} else if (q.state != fact->state) {
+		agree(q.ended_ns >= when && q.ended_ns <= now);
+		mirror_expire_one(&m, r, fact, q.ended_ns, q.ended_ns);
+	} else {
+		mirror_expire_one(&m, r, fact, when, now);
+	}
+}
+
+static void wait_for_all(void)
+{
+	for (int i = 0; i < MIRROR_REGIONS; i++) {
+		struct mirror_region *r = &m.regions[i];
+
+		while (r->exists && oracle_next_clock(&r->o) <= (u64)now_ns() + GUARD_NS)
+			wait_for(r);
+	}
+}
+
+/* Give up what has passed a deadline by now. False if it was this one. */
+static bool in_time(struct mirror_region *r)
+{
+	u64 now = now_ns();
+	bool good = true;
+
+	for (int i = 0; i < MIRROR_REGIONS; i++) {
+		struct mirror_region *other = &m.regions[i];
+
+		if (!other->exists || oracle_next_clock(&other->o) > now)
+			continue;
+		give_up(other);
+		good &= other != r;
+	}
+	return good;
+}
+
+/* When did the call do what it did? */
+static void find_time(struct call *c)
+{
+	struct mirror_region *r = mirror_region(&m, c->handle);
+	struct transfer_fact *fact;
+	struct lkvfence_query q;
+	u64 when = 0;
+
+	if (c->err)
+		return;
+	switch (c->cmd) {
+	case LKVFENCE_IOC_BEGIN:
+	case LKVFENCE_IOC_HOLD:
+		if (!ask(c->handle, c->out.begin.generation, &q))
+			when = q.begun_ns;
+		break;
+	case LKVFENCE_IOC_TAKE:
+		fact = oracle_find(&r->o, c->in.take.generation);
+		if (fact && fact->ttl && !fact->clock && !ask(c->handle, fact->generation, &q))
+			when = q.deadline_ns - fact->ttl;
+		break;
+	case LKVFENCE_IOC_ABORT:
+		fact = oracle_find(&r->o, c->out.abort.generation);
+		if (!fact || fact->in_quarantine ||
+		    c->out.abort.state == LKVFENCE_STATE_RELEASED)
+			break;
+		if (fact->state == LKVFENCE_STATE_WAITING) {
+			if (!ask(c->handle, fact->generation, &q))
+				when = q.ended_ns;
+		} else if (c->out.abort.deadline_ns == fact->clock) {
+			when = c->earliest;	/* it didn't move */
+		} else if (c->out.abort.deadline_ns != fact->ended + m.max_ns) {
+			when = c->out.abort.deadline_ns - c->in.abort.timeout_ns;
+		}
+		break;
+	default:
+		return;
+	}
+	if (!when)
+		return;
+	agree(when >= c->earliest && when <= c->now);
+	c->now = when;
+}
+
+/*
+ * Calls
+ */
+
+static struct lkvfence_range ranges[ORACLE_RANGES + 2];
+static u32 sources[ORACLE_LEASES + 2];
+static struct lkvfence_return_item items[40], results[40];
+static struct lkvfence_lease leases[ORACLE_LEASES + 2];
+
+static u64 a_timeout(void)
+{
+	switch (pick(24)) {
+	case 0:
+		return m.min_ns - 1;
+	case 1:
+		return m.max_ns + 1;
+	case 2:
+		return m.max_ns;
+	case 3:
+		return m.min_ns;
+	default:
+		return (u64)(10 + pick(30) * pick(30)) * MS;
+	}
+}
+
+static u64 a_generation(const struct mirror_region *r)
+{
+	switch (pick(40)) {
+	case 0:
+		return 0;
+	case 1:
+		return m.last_generation + 1;
+	case 2:
+		return random_of(&seed);
+	case 3:
+	case 4:
+		return m.last_generation - pick(40);
+	default:
+		if (!r->nr)
+			return m.last_generation;
+		return r->transfers[pick(r->nr)].generation;
+	}
+}
+
+static u32 a_source(void)
+{
+	return pick(30) ? 1 + pick(5) : random_of(&seed);
+}
+
+static void fill_begin(struct lkvfence_begin *a, bool hold)
+{
+	a->tag = pick(12);
+	a->nr_ranges = pick(30) ? 1 + pick(3) : pick(2) * MIRROR_MAX_RANGES;
+	if (a->nr_ranges > ORACLE_RANGES)
+		a->nr_ranges = MIRROR_MAX_RANGES + 1;
+	for (u32 i = 0; i < 3; i++)
+		ranges[i] = (struct lkvfence_range) {
+			.first = pick(SLOTS + 1),
+			.count = pick(60) ? 1 + pick(6) : pick(3) * 0x7fffffff,
+		};
+	a->ranges = (uintptr_t)ranges;
+	a->nr_sources = pick(30) ? pick(4) : MIRROR_MAX_LEASES + 1;
+	for (u32 i = 0; i < 4; i++)
+		sources[i] = a_source();
+	a->sources = (uintptr_t)sources;
+	a->policy = pick(30) ? pick(6) == 5 ? 2 : pick(2) : 3;
+	if (hold || !pick(60))
+		a->timeout_ns = pick(3) ? a_timeout() : 0;
+	if (!hold || !pick(60))
+		a->ttl_ns = pick(3) ? 0 : a_timeout();
+	if (hold || !pick(60))
+		a->reason = pick(8);
+	a->flags = !pick(100);
+}
+
+static void fill_return(struct lkvfence_return *a, const struct mirror_region *r)
+{
+	a->nr_items = pick(20) ? 1 + pick(5) : pick(3) * 19;
+	a->items = (uintptr_t)items;
+	for (u32 i = 0; i < a->nr_items; i++) {
+		bool failed = !pick(6);
+
+		items[i] = (struct lkvfence_return_item) {
+			.generation = a_generation(r),
+			.source = a_source(),
+			.status = failed ? LKVFENCE_STATUS_FAILED : LKVFENCE_STATUS_DRAINED,
+			.evidence = failed ? 0 : pick(8) ? 3 + pick(2) : pick(12),
+			.result = 99,
+			.released = 99,
+		};
+		if (!pick(60))
+			items[i].status = pick(4);
+	}
+}
+
+static void fill_abort(struct lkvfence_abort *a, const struct mirror_region *r)
+{
+	a->flags = pick(4) ? 0 : LKVFENCE_ABORT_BY_TAG;
+	a->tag = pick(12);
+	a->generation = a_generation(r);
+	a->timeout_ns = pick(3) ? a_timeout() : 0;
+	a->policy = pick(8) ? 0 : pick(4);
+	a->reason = pick(10);
+	if (!pick(60))
+		a->flags = 1U << pick(32);
+}
+
+static void fill_query(struct lkvfence_query *a, const struct mirror_region *r)
+{
+	a->by = pick(50) ? pick(4) : 4;
+	a->generation = a_generation(r);
+	a->tag = pick(12);
+	a->slot = pick(SLOTS + 1);
+	a->nr_ranges = pick(30) ? pick(ORACLE_RANGES + 1) : MIRROR_MAX_RANGES + 1;
+	a->nr_leases = pick(ORACLE_LEASES + 1);
+	a->ranges = (uintptr_t)ranges;
+	a->leases = (uintptr_t)leases;
+}
+
+static void fill(struct call *c, const struct mirror_region *r)
+{
+	union argument *a = &c->in;
+
+	switch (c->cmd) {
+	case LKVFENCE_IOC_BEGIN:
+	case LKVFENCE_IOC_HOLD:
+		fill_begin(&a->begin, c->cmd == LKVFENCE_IOC_HOLD);
+		break;
+	case LKVFENCE_IOC_TAKE:
+		a->take.generation = a_generation(r);
+		a->take.source = a_source();
+		a->take.pad = !pick(60);
+		break;
+	case LKVFENCE_IOC_RETURN:
+		fill_return(&a->ret, r);
+		break;
+	case LKVFENCE_IOC_ABORT:
+		fill_abort(&a->abort, r);
+		break;
+	case LKVFENCE_IOC_RELEASE:
+		a->release.generation = a_generation(r);
+		a->release.flags = pick(30) ? !pick(4) : 1U << pick(32);
+		break;
+	case LKVFENCE_IOC_QUERY:
+		fill_query(&a->query, r);
+		break;
+	case LKVFENCE_IOC_ADOPT:
+		a->adopt.generation = a_generation(r);
+		break;
+	}
+	c->ranges = ranges;
+	c->sources = sources;
+	c->items = items;
+	c->results = results;
+	c->got_ranges = ranges;
+	c->got_leases = leases;
+}
+
+/* A struct longer or shorter than ours, or an array that isn't there. */
+static void spoil(struct call *c, u8 *bytes)
+{
+	size_t size = mirror_size(c->cmd);
+
+	switch (pick(5)) {
+	case 0:
+		c->in.size = pick(size);
+		break;
+	case 1:
+		c->in.size = size + 8 * (1 + pick(20));
+		break;
+	case 2:
+		c->in.size = size + 8 * (1 + pick(20));
+		c->tail = true;
+		bytes[size + pick(8)] = 1 + pick(255);
+		break;
+	case 3:
+		c->in.size = 4097 + pick(1 << 20);
+		break;
+	case 4:
+		if (c->cmd != LKVFENCE_IOC_BEGIN && c->cmd != LKVFENCE_IOC_HOLD)
+			break;
+		/* Readable up to its middle at most. */
+		c->in.begin.nr_ranges = 1;
+		c->in.begin.ranges = pick(2) ? 8 : ~0ULL - 7;
+		break;
+	}
+}
+
+static void call(int h, unsigned int cmd)
+{
+	static struct call c;
+	static u8 bytes[8192];
+	struct mirror_region *r = mirror_region(&m, h);
+	size_t size = mirror_size(cmd);
+
+	memset(&c, 0, sizeof(c));
+	memset(bytes, 0, sizeof(bytes));
+	c.handle = h;
+	c.cmd = cmd;
+	c.caps = 3;
+	c.in.size = size;
+	fill(&c, r);
+	if (!pick(50) && size)
+		spoil(&c, bytes);
+	c.size = c.in.size;
+	memcpy(bytes, &c.in, size ? size : 8);
+	memcpy(results, items, sizeof(items));
+
+	c.earliest = now_ns();
+	c.err = sys(h < 0 ? -1 : fds[h], cmd, bytes);
+	c.now = now_ns();
+	memcpy(&c.out, bytes, size);
+	if (cmd == LKVFENCE_IOC_RETURN && !c.err) {
+		c.nr_items = c.in.ret.nr_items;
+		for (u32 i = 0; i < c.nr_items; i++) {
+			results[i] = items[i];
+			items[i].result = items[i].released = 99;
+		}
+	}
+	nr_calls++;
+	if (!in_time(r)) {
+		/* What it began is somebody's number all the same. */
+		if (!c.err && (cmd == LKVFENCE_IOC_BEGIN || cmd == LKVFENCE_IOC_HOLD))
+			m.last_generation = c.out.begin.generation;
+		return;
+	}
+	if (c.err == -EFAULT && (cmd == LKVFENCE_IOC_BEGIN || cmd == LKVFENCE_IOC_HOLD) &&
+	    (c.in.begin.ranges == 8 || c.in.begin.ranges == ~0ULL - 7))
+		c.below = WRONG_FAULT;
+	find_time(&c);
+	mirror_call(&m, &c);
+}
+
+/*
+ * Handles
+ */
+
+static void open_one(unsigned int i, bool must)
+{
+	struct call c = { .handle = -1, .cmd = LKVFENCE_IOC_OPEN, .caps = 3 };
+	char name[LKVFENCE_NAME_MAX + 1];
+	int dev = device();
+
+	c.new_handle = free_handle();
+	if (c.new_handle < 0) {
+		close(dev);
+		return;
+	}
+	c.in.open = (struct lkvfence_open) {
+		.size = sizeof(c.in.open),
+		.flags = LKVFENCE_OPEN_CREATE | LKVFENCE_OPEN_NONBLOCK,
+		.slot_size = 65536,
+		.nr_slots = SLOTS,
+		.mode = 0600,
+	};
+	name_of(c.in.open.name, i);
+	if (!must && !pick(3)) {
+		c.in.open.flags = LKVFENCE_OPEN_NONBLOCK | pick(8);
+		c.in.open.nr_slots = pick(3) ? SLOTS : pick(4);
+		c.in.open.slot_size = pick(3) ? 65536 : pick(2);
+		c.in.open.mode = pick(3) ? 0600 : pick(01000);
+		c.in.open.base = pick(4) ? 0 : 4096;
+		if (!pick(8))
+			c.in.open.name[pick(8)] = pick(256);
+		/* A region that has no other name would be there at the end. */
+		name_of(name, i);
+		if (strcmp(name, c.in.open.name))
+			c.in.open.flags &= ~LKVFENCE_OPEN_CREATE;
+	}
+	c.size = c.in.size;
+	c.out = c.in;
+	c.earliest = now_ns();
+	c.err = sys(dev, c.cmd, &c.out);
+	c.now = now_ns();
+	close(dev);
+	nr_calls++;
+	if (!c.err)
+		fds[c.new_handle] = c.out.open.fd;
+	mirror_call(&m, &c);
+	agree(!must || !c.err);
+}
+
+/* The same handle by another descriptor: over a socket, or a copy. */
+static int exchange(int fd)
+{
+	char data = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { &data, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+	int pair[2], copy;
+
+	if (pick(2)) {
+		copy = dup(fd);
+	} else {
+		need(!socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), "socketpair");
+		*cmsg = (struct cmsghdr) {
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+			.cmsg_len = CMSG_LEN(sizeof(int)),
+		};
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+		need(sendmsg(pair[0], &msg, 0) == 1, "sendmsg");
+		/* Nothing happens when the sender closes its own. */
+		close(fd);
+		fd = -1;
+		need(recvmsg(pair[1], &msg, 0) == 1, "recvmsg");
+		memcpy(&copy, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(copy));
+		close(pair[0]);
+		close(pair[1]);
+	}
+	need(copy >= 0, "another descriptor");
+	if (fd >= 0)
+		close(fd);
+	return copy;
+}
+
+/* What it owned ended now: at what instant, another handle tells. */
+static void find_ends(struct mirror_region *r, int h, u64 from, u64 to)
+{
+	struct lkvfence_query q;
+
+	for (u32 i = 0; i < r->o.nr_transfers; i++) {
+		struct transfer_fact *fact = &r->o.transfers[i];
+
+		if (fact->reason != LKVFENCE_REASON_ORPHANED || fact->ended != to)
+			continue;
+		agree(!ask(h, fact->generation, &q));
+		agree(q.ended_ns >= from && q.ended_ns <= to);
+		fact->clock += q.ended_ns - fact->ended;
+		fact->ended = q.ended_ns;
+		mirror_find(r, fact->generation)->deadline = fact->clock;
+	}
+}
+
+static void close_one(int h)
+{
+	struct mirror_region *r = mirror_region(&m, h);
+	int other = sibling(h);
+	u64 from, to;
+
+	/* Somebody has to be there who can be asked. */
+	if (other < 0 && r->o.nr_transfers && !r->blind)
+		return;
+	from = now_ns();
+	close(fds[h]);
+	to = now_ns();
+	nr_calls++;
+	if (!r->blind && !in_time(r))
+		return;
+	if (m.handles[h] < 0)
+		return;
+	mirror_close(&m, h, from, to);
+	if (!r->blind && r->exists)
+		find_ends(r, other, from, to);
+}
+
+static void read_one(int h)
+{
+	struct mirror_region *r = mirror_region(&m, h);
+	struct lkvfence_event e[16];
+	u32 room = pick(ARRAY_SIZE(e) + 1);
+	struct pollfd p = { .fd = fds[h], .events = POLLIN };
+	bool there = mirror_unread(&m, h, false);
+	int ready = poll(&p, 1, 0);
+	long n = read(fds[h], e, room * sizeof(e[0]));
+
+	nr_calls += 2;
+	if (n < 0)
+		n = -errno;
+	else
+		n /= sizeof(e[0]);
+	if (!in_time(r))
+		return;
+	agree(ready == there && (!there || p.revents == POLLIN));
+	agree(n > 0 || n == (room ? -EAGAIN : -EINVAL));
+	mirror_read(&m, h, e, n, room, false);
+	nr_events += n > 0 ? n : 0;
+}
+
+static void step(void)
+{
+	static const u8 commands[] = {
+		0x10, 0x11, 0x11, 0x11, 0x11, 0x12, 0x12, 0x13, 0x13, 0x13, 0x13, 0x14, 0x14,
+		0x14, 0x14, 0x14, 0x14, 0x15, 0x15, 0x15, 0x16, 0x16, 0x17, 0x17, 0x18, 0x00,
+		0x19, 0x01,
+	};
+	int h = any_handle();
+	u32 what = pick(100);
+
+	wait_for_all();
+	if (h < 0 || what < 3) {
+		doing = "OPEN";
+		open_one(pick(NAMES), h < 0);
+	} else if (what < 5) {
+		doing = "close";
+		close_one(h);
+	} else if (what < 7) {
+		fds[h] = exchange(fds[h]);
+	} else if (what < 17) {
+		doing = "read";
+		read_one(h);
+	} else {
+		static char name[16];
+		u32 nr = commands[pick(pick(8) ? 25 : ARRAY_SIZE(commands))];
+
+		snprintf(name, sizeof(name), "command %#x", nr);
+		doing = name;
+		call(h, _IO(LKVFENCE_IOC_MAGIC, nr));
+	}
+}
+
+/* The last generation that this host has issued. */
+static u64 last_generation(void)
+{
+	struct lkvfence *f = region("exact-start", 1);
+	u64 generation = begin(f, 0, 0, 1, 0);
+
+	need(!lkvfence_release(f, generation), "RELEASE");
+	lkvfence_close(f);
+	return generation;
+}
+
+void exact(const struct options *o)
+{
+	char name[LKVFENCE_NAME_MAX + 1];
+	unsigned int most = 0;
+
+	seed = o->seed;
+	mirror_init(&m);
+	/* These three bound each other. */
+	set_param("timeout_default_ms", 400);
+	set_param("timeout_max_ms", 1500);
+	set_param("max_transfers", ORACLE_TRANSFERS);
+	m.min_ns = atoll(line_of("/sys/module/lkvfence/parameters/timeout_min_ms")) * MS;
+	m.default_ns = 400 * MS;
+	m.max_ns = 1500 * MS;
+	m.max_slots = atoll(line_of("/sys/module/lkvfence/parameters/max_slots"));
+	m.max_regions = atoll(line_of("/sys/module/lkvfence/parameters/max_regions"));
+	m.max_transfers = ORACLE_TRANSFERS;
+	m.last_generation = last_generation();
+	m.pid = getpid();
+	prctl(PR_GET_NAME, m.comm);
+
+	while (nr_calls < o->calls)
+		step();
+
+	for (int h = 0; h < MIRROR_HANDLES; h++)
+		if (m.handles[h] >= 0)
+			close(fds[h]);
+	for (unsigned int i = 0; i < NAMES; i++) {
+		most = numbers[i] > most ? numbers[i] : most;
+		for (; numbers[i] + 1; numbers[i]--) {
+			name_of(name, i);
+			empty(name);
+		}
+	}
+	put_params_back();
+	check(nr_expired && nr_events, "deadlines passed (%" PRIu64 ") and events were read (%" PRIu64 ")",
+	      nr_expired, nr_events);
+	check(nr_given_up * 50 < o->calls, "regions were rarely given up (%" PRIu64 ")", nr_given_up);
+	check(true, "each of %" PRIu64 " answers is what the oracle says", nr_calls);
+}
