@@ -1,19 +1,34 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-# Tests, in tiers; each target prints TAP and can be run alone:
+# Tests, in tiers; each target prints TAP and can be run alone. In `make check`:
 #
 #   check-fence        the state machine, in user space
-#   check-orders       the state machine, all orders of events (-short: fewer)
+#   check-cases        cases from the field against it: tests/cases.md
+#   check-orders-short the state machine, orders of events against an oracle
 #   check-lib          the library, with a fake kernel
 #   check-tools        the command, likewise
 #   check-install      what `make install` leaves, and `make uninstall` takes away
-#   check-vm-K         everything, in a VM with the stock kernel K: 6.1, 6.12
-#   check-vm-selftest  the VM's own contract
+#   check-range        what says which kernels are supported agrees
+#   lint               what tools say of the sources
+#   check-fuzz         the decoder and the state machine, with bytes that a fuzzer found
+#   check-vm-K         everything that needs the module, in a VM with the stock
+#                      kernel K: 6.1, 6.12
+#
+# and beside it:
+#
+#   check-orders       all orders, deeper: two minutes
+#   check-orders-teeth that the driver and the unit tests find damages to fence.c
+#   check-mutants      that tests find damages to all else
+#   check-kunit        KUnit suites on the debug kernel, which is built first: 15 minutes
+#   check-debug        what check-vm-K does, on the debug kernel, and refused memory
+#   check-differential random calls in the VM, compared with the oracle
+#   stress             a million of them on the debug kernel
+#   fuzz               the fuzzer, for FUZZ_SECONDS
 #   check-matrix       everything, on every kernel of the supported range, with
 #                      the compiler and C library of its Debian release
-#   check-range        what says which kernels those are agrees
+#   check-vm-selftest  the VM's own contract
 #
-# `make check` runs all but check-orders and check-vm-selftest, installs what
-# is missing, and ends with "N passed, N failed"; TIERS="..." picks some.
+# `make check` installs what is missing, and ends with "N passed, N failed";
+# TIERS="..." picks some.
 
 .PHONY: check
 check:
@@ -23,13 +38,17 @@ check:
 CHECK_PACKAGES := gcc g++ libc6-dev libcmocka-dev man-db mandoc jq python3 pkg-config kmod \
 	gcc-multilib g++-multilib clang valgrind
 
--include tests/unit/fence/build.mk
--include tests/unit/lib/build.mk
--include tests/unit/tools/build.mk
--include tests/model/build.mk
--include tests/e2e/build.mk
--include tests/kunit/build.mk
--include tests/matrix/build.mk
+include tests/unit/fence/build.mk
+include tests/unit/cases/build.mk
+include tests/unit/lib/build.mk
+include tests/unit/tools/build.mk
+include tests/model/build.mk
+include tests/lint/build.mk
+include tests/fuzz/build.mk
+include tests/e2e/build.mk
+include tests/kunit/build.mk
+include tests/mutants/build.mk
+include tests/matrix/build.mk
 
 .PHONY: check-install check-vm-selftest
 check-install: lib tools
