@@ -10,7 +10,7 @@
 #   make fuzz-coverage       lines of the module that the corpus reaches
 #   make check-differential  50,000 calls on a stock kernel in a VM (DIFF_KERNEL, 6.1)
 #   make stress              a million calls on the debug kernel (STRESS_KERNEL)
-#   make check-fuzz-teeth    both find damages done to the module; minutes
+#   make check-fuzz-teeth    both find damages done to the module; ten minutes
 #
 # All but fuzz and fuzz-merge print TAP.
 
@@ -86,6 +86,11 @@ fuzz-coverage: $(FUZZ)/fuzz-cov
 	@LLVM_PROFILE_FILE=$(FUZZ)/cov.profraw $< -runs=0 $(FUZZ_CORPUS) $(wildcard $(FUZZ)/corpus) >$(FUZZ)/cov.log 2>&1
 	@llvm-profdata-14 merge -o $(FUZZ)/cov.profdata $(FUZZ)/cov.profraw
 	@llvm-cov-14 report $< -instr-profile=$(FUZZ)/cov.profdata $(FUZZ_KMOD:%=kmod/%.c)
+
+.PHONY: check-fuzz-teeth
+check-fuzz-teeth: $(FUZZ)/fuzz-asan $(FUZZ)/differential
+	@tests/fuzz/teeth $(FUZZ)/asan $(FUZZ_CC) $(FUZZ_CPPFLAGS) $(FUZZ_CFLAGS) $(FUZZ_FLAVOUR_asan)
+	@tests/fuzz/teeth --vm $(FUZZ)/differential
 
 # In the VM.
 DIFF        := $(FUZZ)/differential
