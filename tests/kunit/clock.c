@@ -64,9 +64,12 @@ static void fires(struct kunit *test)
 static void never_early(struct kunit *test)
 {
 	struct handle *h = opened(test, "kunit-early", MANY);
-	u32 i, ms[MANY], early = 0, strange = 0;
-	u64 g[MANY];
+	u32 *ms = kunit_kcalloc(test, MANY, sizeof(*ms), GFP_KERNEL);
+	u64 *g = kunit_kcalloc(test, MANY, sizeof(*g), GFP_KERNEL);
+	u32 i, early = 0, strange = 0;
 
+	KUNIT_ASSERT_NOT_NULL(test, ms);
+	KUNIT_ASSERT_NOT_NULL(test, g);
 	for (i = 0; i < MANY; i++) {
 		g[i] = begin(test, h, i, i, 1, 1);
 		ms[i] = 10 + get_random_u32_below(40);
