@@ -38,7 +38,12 @@ static uint64_t number(void)
 
 #define INNER	(1 << 16)
 
-/* Behind it is memory that can't be touched. */
+/*
+ * Behind it is memory that can't be touched. Far from all else, for a pointer
+ * with a spoilt byte is written to as well: not into what libc keeps for the
+ * thread, a page away from where mmap() would put this.
+ */
+#define INNER_AT	((void *)0x200000000000)
 static char *inner;
 
 static uint64_t pointer(void)
@@ -191,8 +196,8 @@ int main(void)
 	struct lkvfence_stat stat;
 	pid_t pid;
 
-	inner = mmap(NULL, 2 * INNER, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	inner = mmap(INNER_AT, 2 * INNER, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	need(inner != MAP_FAILED && !mprotect(inner + INNER, INNER, PROT_NONE),
 	     "memory");
 	/* What is held for good reasons must be gone in the end. */
