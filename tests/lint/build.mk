@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # `make lint`: what can be said of the sources without running them; about two
-# minutes. LINT="shell spelling" picks checks, see tests/lint/lint --help.
+# minutes. LINT_CHECKS="shell spelling" picks checks, see tests/lint/lint --help.
 
 .PHONY: lint
 lint:
-	@B='$(B)' VERSION='$(VERSION)' tests/lint/lint $(LINT)
+	@B='$(B)' VERSION='$(VERSION)' tests/lint/lint $(LINT_CHECKS)
