@@ -94,7 +94,7 @@ check-fuzz-teeth: $(FUZZ)/fuzz-asan $(FUZZ)/differential
 
 # In the VM.
 DIFF        := $(FUZZ)/differential
-DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact crowd crowd_calls mirror mirror_state oracle)
+DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls mirror mirror_state oracle)
 DIFF_SEED   ?= 1
 DIFF_CALLS  ?= 25000
 STRESS_CALLS ?= 500000

@@ -18,7 +18,7 @@
 #define MAX_PROCESSES	16
 
 /* The second is small, so that all want the same; the third comes and goes. */
-const unsigned int crowd_slots[CROWD_REGIONS] = { CROWD_SLOTS, 12, 48 };
+const unsigned int crowd_slots[CROWD_REGIONS] = { CROWD_SLOTS, 24, 128 };
 
 void crowd_failed(struct crowd *c, const char *fmt, ...)
 {
@@ -87,19 +87,19 @@ static void install(struct entry *e, int fd, int region)
 
 static void replace(struct member *me, struct entry *e)
 {
-	int region = below(&me->seed, CROWD_REGIONS);
+	int nr = below(&me->seed, CROWD_REGIONS);
 	int fd, old = e->fd;
 
 	switch (below(&me->seed, 4)) {
 	case 0:
 		fd = old >= 0 ? dup(old) : -1;
-		region = e->region;
+		nr = e->region;
 		break;
 	case 1:
 		fd = -1;
 		break;
 	default:
-		fd = crowd_open(region, LKVFENCE_OPEN_NONBLOCK);
+		fd = crowd_open(nr, LKVFENCE_OPEN_NONBLOCK);
 		never(me, fd < 0 && fd != -EMFILE, "OPEN: answer %d", fd);
 		atomic_fetch_add(&me->crowd->calls, 1);
 	}
@@ -107,7 +107,7 @@ static void replace(struct member *me, struct entry *e)
 		close(old);
 		atomic_fetch_add(&me->crowd->calls, 1);
 	}
-	install(e, fd, region);
+	install(e, fd, nr);
 }
 
 /* Handles travel with the number of their region. */
@@ -150,7 +150,7 @@ static int receive_handle(int socket, int *region)
 
 static void move_handles(struct member *me, struct entry *e)
 {
-	int region, fd;
+	int nr, fd;
 
 	if (below(&me->seed, 2)) {
 		if (e->fd >= 0)
@@ -161,14 +161,14 @@ static void move_handles(struct member *me, struct entry *e)
 	atomic_fetch_sub(&e->users, 1);
 	if (!try_own(e))
 		return;
-	fd = receive_handle(me->from, &region);
+	fd = receive_handle(me->from, &nr);
 	if (fd < 0) {
 		install(e, e->fd, e->region);
 		return;
 	}
 	if (e->fd >= 0)
 		close(e->fd);
-	install(e, fd, region);
+	install(e, fd, nr);
 }
 
 static void *member_main(void *arg)
@@ -354,6 +354,7 @@ void crowd(const struct options *o)
 	      "as many were begun (%" PRIu64 ") as were told so (%" PRIu64 ")", begun, c->begun);
 	for (int i = 0x11; i <= 0x18; i++)
 		check(c->succeeded[i], "command %#x succeeded, %" PRIu64 " times", i, c->succeeded[i]);
+	note("EBUSY %" PRIu64 " times, EEXIST %" PRIu64 " times", c->refused[0], c->refused[1]);
 	check(c->events && killed, "%" PRIu64 " events were read, and %u processes killed",
 	      c->events, killed);
 	check(c->calls >= o->calls, "%" PRIu64 " calls", c->calls);

@@ -9,9 +9,9 @@
 
 #define CROWD_REGIONS	3
 #define CROWD_SLOTS	256
-#define CROWD_HANDLES	10
+#define CROWD_HANDLES	5
 #define CROWD_RECENT	16
-#define CROWD_TAGS	40
+#define CROWD_TAGS	20
 #define CROWD_SOURCES	3
 /* Generations that are followed: as many as are ever begun in one run. */
 #define CROWD_FOLLOWED	(1U << 22)
@@ -33,6 +33,7 @@
 struct crowd {
 	_Atomic uint64_t calls;
 	_Atomic uint64_t succeeded[32];		/* by command */
+	_Atomic uint64_t refused[2];		/* EBUSY, EEXIST */
 	_Atomic uint64_t events;
 	_Atomic uint64_t begun;
 	_Atomic bool failed;

@@ -47,6 +47,8 @@ static bool answer(struct member *me, unsigned int cmd, int err, const int *may)
 		atomic_fetch_add(&me->crowd->succeeded[nr], 1);
 		return true;
 	}
+	if (err == -EBUSY || err == -EEXIST)
+		atomic_fetch_add(&me->crowd->refused[err == -EEXIST], 1);
 	while (*may && *may != err)
 		may++;
 	never(me, !*may, "command %#x: answer %d (%s)", _IOC_NR(cmd), err,
@@ -89,10 +91,88 @@ static void own(struct member *me, int fd, int region, uint32_t slot, uint64_t g
  * Commands
  */
 
+static void return_all(struct member *me, int fd, struct lkvfence_return_item *items, uint32_t nr)
+{
+	struct lkvfence_return a = {
+		.size = sizeof(a),
+		.items = (uintptr_t)items,
+		.nr_items = nr,
+	};
+	uint32_t accepted = 0;
+
+	if (!answer(me, LKVFENCE_IOC_RETURN, sys(fd, LKVFENCE_IOC_RETURN, &a), MAY(0)))
+		return;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct lkvfence_return_item *item = &items[i];
+
+		accepted += !item->result;
+		never(me, item->result && item->result != -ENOENT && item->result != -EALREADY &&
+		      item->result != -ESTALE, "result %d of a return", item->result);
+		never(me, item->result && item->released, "a refused return released");
+		if (item->released)
+			tell(me, item->generation, TOLD_RETURN, TOLD_ANSWER | TOLD_AT_ONCE);
+	}
+	never(me, accepted != a.nr_accepted, "%u returns accepted, not %u", accepted,
+	      a.nr_accepted);
+}
+
+static struct lkvfence_return_item a_return(struct member *me, uint64_t generation,
+					    uint32_t source)
+{
+	bool failed = !pick(me, 12);
+
+	return (struct lkvfence_return_item) {
+		.generation = generation,
+		.source = source,
+		.status = failed ? LKVFENCE_STATUS_FAILED : LKVFENCE_STATUS_DRAINED,
+		.evidence = failed ? 0 : pick(me, 4) ? LKVFENCE_EVIDENCE_SUCCESS_CQE :
+						       LKVFENCE_EVIDENCE_QP_DESTROYED,
+	};
+}
+
+static void do_return(struct member *me, int fd, int region)
+{
+	struct lkvfence_return_item items[24];
+	uint32_t nr = pick(me, 20) ? 1 + pick(me, 4) : 24;
+
+	for (uint32_t i = 0; i < nr; i++)
+		items[i] = a_return(me, a_generation(me, region), pick(me, CROWD_SOURCES));
+	return_all(me, fd, items, nr);
+}
+
+static void release(struct member *me, int fd, uint64_t generation)
+{
+	struct lkvfence_release a = {
+		.size = sizeof(a),
+		.flags = pick(me, 6) ? 0 : LKVFENCE_RELEASE_FORCE,
+		.generation = generation,
+	};
+	int err = sys(fd, LKVFENCE_IOC_RELEASE, &a);
+
+	if (!answer(me, LKVFENCE_IOC_RELEASE, err, MAY(-EBUSY, -ESTALE))) {
+		never(me, err == -EBUSY && !a.flags && !a.leases_out, "EBUSY with no lease out");
+		return;
+	}
+	tell(me, a.generation, TOLD_ANSWER, TOLD_RETURN | TOLD_AT_ONCE);
+	never(me, a.outcome != (a.flags ? LKVFENCE_OUTCOME_TIMEOUT : LKVFENCE_OUTCOME_COMPLETED),
+	      "outcome %u of a RELEASE", a.outcome);
+	/* L2 */
+	never(me, !a.flags != !a.leases_out, "%u leases out at a RELEASE", a.leases_out);
+}
+
+static void do_release(struct member *me, int fd, int region)
+{
+	uint64_t generation = a_generation(me, region);
+
+	if (generation)
+		release(me, fd, generation);
+}
+
 static void do_begin(struct member *me, int fd, int region, bool hold)
 {
 	unsigned int cmd = hold ? LKVFENCE_IOC_HOLD : LKVFENCE_IOC_BEGIN;
 	uint32_t nr = 1 + pick(me, 2), slots = crowd_slots[region];
+	struct lkvfence_return_item items[CROWD_SOURCES];
 	struct lkvfence_range ranges[2];
 	uint32_t sources[CROWD_SOURCES];
 	struct lkvfence_begin a = {
@@ -143,6 +223,16 @@ static void do_begin(struct member *me, int fd, int region, bool hold)
 	if (a.state == LKVFENCE_STATE_RELEASED)
 		tell(me, a.generation, TOLD_AT_ONCE, TOLD_ANSWER | TOLD_RETURN);
 	atomic_store(&me->crowd->recent[region][pick(me, CROWD_RECENT)], a.generation);
+
+	/* Most live as they should, so that there is room for more. */
+	if (!pick(me, 4))
+		return;
+	for (uint32_t i = 0; i < a.nr_sources; i++)
+		items[i] = a_return(me, a.generation, sources[i]);
+	if (a.nr_sources)
+		return_all(me, fd, items, a.nr_sources);
+	if (!hold && pick(me, 4))
+		release(me, fd, a.generation);
 }
 
 static void do_take(struct member *me, int fd, int region)
@@ -158,48 +248,11 @@ static void do_take(struct member *me, int fd, int region)
 		       MAY(-ECANCELED, -EEXIST, -ESTALE));
 }
 
-static void do_return(struct member *me, int fd, int region)
-{
-	struct lkvfence_return_item items[24];
-	struct lkvfence_return a = {
-		.size = sizeof(a),
-		.items = (uintptr_t)items,
-		.nr_items = pick(me, 20) ? 1 + pick(me, 4) : 24,
-	};
-	uint32_t accepted = 0;
-
-	for (uint32_t i = 0; i < a.nr_items; i++) {
-		bool failed = !pick(me, 12);
-
-		items[i] = (struct lkvfence_return_item) {
-			.generation = a_generation(me, region),
-			.source = pick(me, CROWD_SOURCES),
-			.status = failed ? LKVFENCE_STATUS_FAILED : LKVFENCE_STATUS_DRAINED,
-			.evidence = failed ? 0 : pick(me, 4) ? LKVFENCE_EVIDENCE_SUCCESS_CQE :
-							       LKVFENCE_EVIDENCE_QP_DESTROYED,
-		};
-	}
-	if (!answer(me, LKVFENCE_IOC_RETURN, sys(fd, LKVFENCE_IOC_RETURN, &a), MAY(0)))
-		return;
-	for (uint32_t i = 0; i < a.nr_items; i++) {
-		const struct lkvfence_return_item *item = &items[i];
-
-		accepted += !item->result;
-		never(me, item->result && item->result != -ENOENT && item->result != -EALREADY &&
-		      item->result != -ESTALE, "result %d of a return", item->result);
-		never(me, item->result && item->released, "a refused return released");
-		if (item->released)
-			tell(me, item->generation, TOLD_RETURN, TOLD_ANSWER | TOLD_AT_ONCE);
-	}
-	never(me, accepted != a.nr_accepted, "%u returns accepted, not %u", accepted,
-	      a.nr_accepted);
-}
-
 static void do_abort(struct member *me, int fd, int region)
 {
 	struct lkvfence_abort a = {
 		.size = sizeof(a),
-		.flags = pick(me, 3) ? 0 : LKVFENCE_ABORT_BY_TAG,
+		.flags = pick(me, 2) ? 0 : LKVFENCE_ABORT_BY_TAG,
 		.generation = a_generation(me, region),
 		.tag = pick(me, CROWD_TAGS),
 		.timeout_ns = pick(me, 2) ? 0 : (CROWD_MIN_MS + pick(me, 60)) * MS,
@@ -229,29 +282,6 @@ static void do_abort(struct member *me, int fd, int region)
 		/* L8 */
 		never(me, a.deadline_ns > (uint64_t)now + CROWD_MAX_MS * MS, "too late a deadline");
 	}
-}
-
-static void do_release(struct member *me, int fd, int region)
-{
-	struct lkvfence_release a = {
-		.size = sizeof(a),
-		.flags = pick(me, 6) ? 0 : LKVFENCE_RELEASE_FORCE,
-		.generation = a_generation(me, region),
-	};
-	int err;
-
-	if (!a.generation)
-		return;
-	err = sys(fd, LKVFENCE_IOC_RELEASE, &a);
-	if (!answer(me, LKVFENCE_IOC_RELEASE, err, MAY(-EBUSY, -ESTALE))) {
-		never(me, err == -EBUSY && !a.flags && !a.leases_out, "EBUSY with no lease out");
-		return;
-	}
-	tell(me, a.generation, TOLD_ANSWER, TOLD_RETURN | TOLD_AT_ONCE);
-	never(me, a.outcome != (a.flags ? LKVFENCE_OUTCOME_TIMEOUT : LKVFENCE_OUTCOME_COMPLETED),
-	      "outcome %u of a RELEASE", a.outcome);
-	/* L2 */
-	never(me, !a.flags != !a.leases_out, "%u leases out at a RELEASE", a.leases_out);
 }
 
 static void check_query(struct member *me, const struct lkvfence_query *q,
@@ -357,58 +387,58 @@ static void do_bad(struct member *me, int fd)
 	struct lkvfence_return r = { .size = sizeof(r), .items = 8, .nr_items = 1 };
 	struct lkvfence_take t = { .size = sizeof(t) };
 	struct lkvfence_query q = { .size = sizeof(q), .by = 9 };
-	int err = 0, want = 0;
+	int err = 0, right = 0;
 
 	switch (pick(me, 10)) {
 	case 0:
 		b.ranges = 8;
 		err = sys(fd, LKVFENCE_IOC_BEGIN, &b);
-		want = -EFAULT;
+		right = -EFAULT;
 		break;
 	case 1:
 		b.nr_sources = 5000;
 		err = sys(fd, LKVFENCE_IOC_HOLD, &b);
-		want = -ERANGE;
+		right = -ERANGE;
 		break;
 	case 2:
 		range.first = ~0U;
 		err = sys(fd, LKVFENCE_IOC_BEGIN, &b);
-		want = -ERANGE;
+		right = -ERANGE;
 		break;
 	case 3:
 		range.count = 0;
 		err = sys(fd, LKVFENCE_IOC_HOLD, &b);
-		want = -EINVAL;
+		right = -EINVAL;
 		break;
 	case 4:
 		err = sys(fd, LKVFENCE_IOC_ABORT, &a);
-		want = -ESTALE;
+		right = -ESTALE;
 		break;
 	case 5:
 		a.generation = ~0ULL;
 		err = sys(fd, LKVFENCE_IOC_ABORT, &a);
-		want = -ENOENT;
+		right = -ENOENT;
 		break;
 	case 6:
 		err = sys(fd, LKVFENCE_IOC_RETURN, &r);
-		want = -EFAULT;
+		right = -EFAULT;
 		break;
 	case 7:
 		t.pad = 1;
 		err = sys(fd, LKVFENCE_IOC_TAKE, &t);
-		want = -EINVAL;
+		right = -EINVAL;
 		break;
 	case 8:
 		err = sys(fd, LKVFENCE_IOC_QUERY, &q);
-		want = -EINVAL;
+		right = -EINVAL;
 		break;
 	case 9:
 		err = sys(fd, CMD(pick(me, 2) ? 9 : 0xe0), NULL);
-		want = -ENOTTY;
+		right = -ENOTTY;
 		break;
 	}
 	atomic_fetch_add(&me->crowd->calls, 1);
-	never(me, err != want, "answer %d to a call that is wrong, not %d", err, want);
+	never(me, err != right, "answer %d to a call that is wrong, not %d", err, right);
 }
 
 void crowd_call(struct member *me, int fd, int region)

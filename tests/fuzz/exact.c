@@ -14,24 +14,28 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "differential.h"
-#include "mirror.h"
+#include "exact.h"
 
 #define NAMES		3
-#define SLOTS		96
 #define GUARD_NS	(30 * MS)
 #define LATE_NS		(20000 * MS)
 
-static struct mirror m;
+struct mirror m;
 static int fds[MIRROR_HANDLES];
-static uint64_t seed, nr_calls, nr_given_up, nr_expired, nr_events;
+static uint64_t seed;
+static uint64_t nr_calls, nr_given_up, nr_expired, nr_events;
 /* Each name has a number, which rises when its region is given up. */
 static unsigned int numbers[NAMES];
 static const char *doing = "nothing";
 
-static uint32_t pick(uint32_t n)
+u32 pick(u32 n)
 {
 	return below(&seed, n);
+}
+
+u64 any_number(void)
+{
+	return random_of(&seed);
 }
 
 void mirror_fail(const char *fmt, ...)
@@ -227,194 +231,12 @@ static void find_time(struct call *c)
  * Calls
  */
 
-static struct lkvfence_range ranges[ORACLE_RANGES + 2];
-static u32 sources[ORACLE_LEASES + 2];
-static struct lkvfence_return_item items[40], results[40];
-static struct lkvfence_lease leases[ORACLE_LEASES + 2];
-
-static u64 a_timeout(void)
-{
-	switch (pick(24)) {
-	case 0:
-		return m.min_ns - 1;
-	case 1:
-		return m.max_ns + 1;
-	case 2:
-		return m.max_ns;
-	case 3:
-		return m.min_ns;
-	default:
-		return (u64)(10 + pick(30) * pick(30)) * MS;
-	}
-}
-
-static u64 a_generation(const struct mirror_region *r)
-{
-	switch (pick(40)) {
-	case 0:
-		return 0;
-	case 1:
-		return m.last_generation + 1;
-	case 2:
-		return random_of(&seed);
-	case 3:
-	case 4:
-		return m.last_generation - pick(40);
-	default:
-		if (!r->nr)
-			return m.last_generation;
-		return r->transfers[pick(r->nr)].generation;
-	}
-}
-
-static u32 a_source(void)
-{
-	return pick(30) ? 1 + pick(5) : random_of(&seed);
-}
-
-static void fill_begin(struct lkvfence_begin *a, bool hold)
-{
-	a->tag = pick(12);
-	a->nr_ranges = pick(30) ? 1 + pick(3) : pick(2) * MIRROR_MAX_RANGES;
-	if (a->nr_ranges > ORACLE_RANGES)
-		a->nr_ranges = MIRROR_MAX_RANGES + 1;
-	for (u32 i = 0; i < 3; i++)
-		ranges[i] = (struct lkvfence_range) {
-			.first = pick(SLOTS + 1),
-			.count = pick(60) ? 1 + pick(6) : pick(3) * 0x7fffffff,
-		};
-	a->ranges = (uintptr_t)ranges;
-	a->nr_sources = pick(30) ? pick(4) : MIRROR_MAX_LEASES + 1;
-	for (u32 i = 0; i < 4; i++)
-		sources[i] = a_source();
-	a->sources = (uintptr_t)sources;
-	a->policy = pick(30) ? pick(6) == 5 ? 2 : pick(2) : 3;
-	if (hold || !pick(60))
-		a->timeout_ns = pick(3) ? a_timeout() : 0;
-	if (!hold || !pick(60))
-		a->ttl_ns = pick(3) ? 0 : a_timeout();
-	if (hold || !pick(60))
-		a->reason = pick(8);
-	a->flags = !pick(100);
-}
-
-static void fill_return(struct lkvfence_return *a, const struct mirror_region *r)
-{
-	a->nr_items = pick(20) ? 1 + pick(5) : pick(3) * 19;
-	a->items = (uintptr_t)items;
-	for (u32 i = 0; i < a->nr_items; i++) {
-		bool failed = !pick(6);
-
-		items[i] = (struct lkvfence_return_item) {
-			.generation = a_generation(r),
-			.source = a_source(),
-			.status = failed ? LKVFENCE_STATUS_FAILED : LKVFENCE_STATUS_DRAINED,
-			.evidence = failed ? 0 : pick(8) ? 3 + pick(2) : pick(12),
-			.result = 99,
-			.released = 99,
-		};
-		if (!pick(60))
-			items[i].status = pick(4);
-	}
-}
-
-static void fill_abort(struct lkvfence_abort *a, const struct mirror_region *r)
-{
-	a->flags = pick(4) ? 0 : LKVFENCE_ABORT_BY_TAG;
-	a->tag = pick(12);
-	a->generation = a_generation(r);
-	a->timeout_ns = pick(3) ? a_timeout() : 0;
-	a->policy = pick(8) ? 0 : pick(4);
-	a->reason = pick(10);
-	if (!pick(60))
-		a->flags = 1U << pick(32);
-}
-
-static void fill_query(struct lkvfence_query *a, const struct mirror_region *r)
-{
-	a->by = pick(50) ? pick(4) : 4;
-	a->generation = a_generation(r);
-	a->tag = pick(12);
-	a->slot = pick(SLOTS + 1);
-	a->nr_ranges = pick(30) ? pick(ORACLE_RANGES + 1) : MIRROR_MAX_RANGES + 1;
-	a->nr_leases = pick(ORACLE_LEASES + 1);
-	a->ranges = (uintptr_t)ranges;
-	a->leases = (uintptr_t)leases;
-}
-
-static void fill(struct call *c, const struct mirror_region *r)
-{
-	union argument *a = &c->in;
-
-	switch (c->cmd) {
-	case LKVFENCE_IOC_BEGIN:
-	case LKVFENCE_IOC_HOLD:
-		fill_begin(&a->begin, c->cmd == LKVFENCE_IOC_HOLD);
-		break;
-	case LKVFENCE_IOC_TAKE:
-		a->take.generation = a_generation(r);
-		a->take.source = a_source();
-		a->take.pad = !pick(60);
-		break;
-	case LKVFENCE_IOC_RETURN:
-		fill_return(&a->ret, r);
-		break;
-	case LKVFENCE_IOC_ABORT:
-		fill_abort(&a->abort, r);
-		break;
-	case LKVFENCE_IOC_RELEASE:
-		a->release.generation = a_generation(r);
-		a->release.flags = pick(30) ? !pick(4) : 1U << pick(32);
-		break;
-	case LKVFENCE_IOC_QUERY:
-		fill_query(&a->query, r);
-		break;
-	case LKVFENCE_IOC_ADOPT:
-		a->adopt.generation = a_generation(r);
-		break;
-	}
-	c->ranges = ranges;
-	c->sources = sources;
-	c->items = items;
-	c->results = results;
-	c->got_ranges = ranges;
-	c->got_leases = leases;
-}
-
-/* A struct longer or shorter than ours, or an array that isn't there. */
-static void spoil(struct call *c, u8 *bytes)
-{
-	size_t size = mirror_size(c->cmd);
-
-	switch (pick(5)) {
-	case 0:
-		c->in.size = pick(size);
-		break;
-	case 1:
-		c->in.size = size + 8 * (1 + pick(20));
-		break;
-	case 2:
-		c->in.size = size + 8 * (1 + pick(20));
-		c->tail = true;
-		bytes[size + pick(8)] = 1 + pick(255);
-		break;
-	case 3:
-		c->in.size = 4097 + pick(1 << 20);
-		break;
-	case 4:
-		if (c->cmd != LKVFENCE_IOC_BEGIN && c->cmd != LKVFENCE_IOC_HOLD)
-			break;
-		/* Readable up to its middle at most. */
-		c->in.begin.nr_ranges = 1;
-		c->in.begin.ranges = pick(2) ? 8 : ~0ULL - 7;
-		break;
-	}
-}
-
 static void call(int h, unsigned int cmd)
 {
+	static struct lkvfence_return_item results[EXACT_ITEMS];
 	static struct call c;
 	static u8 bytes[8192];
+	struct lkvfence_return_item *items;
 	struct mirror_region *r = mirror_region(&m, h);
 	size_t size = mirror_size(cmd);
 
@@ -424,23 +246,20 @@ static void call(int h, unsigned int cmd)
 	c.cmd = cmd;
 	c.caps = 3;
 	c.in.size = size;
-	fill(&c, r);
+	items = fill(&c, r);
 	if (!pick(50) && size)
 		spoil(&c, bytes);
 	c.size = c.in.size;
 	memcpy(bytes, &c.in, size ? size : 8);
-	memcpy(results, items, sizeof(items));
 
 	c.earliest = now_ns();
 	c.err = sys(h < 0 ? -1 : fds[h], cmd, bytes);
 	c.now = now_ns();
 	memcpy(&c.out, bytes, size);
+	c.results = results;
 	if (cmd == LKVFENCE_IOC_RETURN && !c.err) {
 		c.nr_items = c.in.ret.nr_items;
-		for (u32 i = 0; i < c.nr_items; i++) {
-			results[i] = items[i];
-			items[i].result = items[i].released = 99;
-		}
+		memcpy(results, items, sizeof(results));
 	}
 	nr_calls++;
 	if (!in_time(r)) {

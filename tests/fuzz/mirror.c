@@ -48,8 +48,12 @@ bool mirror_allows(const struct call *c, u32 wrong, u32 may, int *err)
 		if (!c->took_effect)
 			return false;
 		/* An answer is written with these, or with success. */
-		wrong &= wrong & (WRONG_BUSY | WRONG_EXISTS) ? WRONG_BUSY | WRONG_EXISTS : ~0U;
-		*err = wrong & WRONG_EXISTS ? -EEXIST : wrong ? -EBUSY : 0;
+		if (wrong & (WRONG_BUSY | WRONG_EXISTS))
+			wrong &= WRONG_BUSY | WRONG_EXISTS;
+		if (wrong)
+			*err = wrong & WRONG_EXISTS ? -EEXIST : -EBUSY;
+		else
+			*err = 0;
 		return true;
 	}
 	if (got ? !(got & (wrong | may)) : wrong)
