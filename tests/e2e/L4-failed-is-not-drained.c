@@ -16,16 +16,16 @@ static void failed(struct lkvfence *f)
 	gives(drained(f, g, 1), -EALREADY, "it was given back: no other word counts");
 	need(!drained(f, g, 2), "RETURN");
 	gives(lkvfence_release(f, g), -EBUSY, "the other lease is drained: not enough");
-	gives(abort_with(f, g, LKVFENCE_POLICY_TAINT, 50), 0, "ABORT");
+	gives(abort_with(f, g, LKVFENCE_POLICY_TAINT, 2000), 0, "ABORT");
 	gives(stat_of(f).slots_held, 8, "the slots are held");
 	e = event(f);
 	check(e.type == LKVFENCE_EVENT_RELEASED && e.generation == g &&
 	      e.outcome == LKVFENCE_OUTCOME_TIMEOUT && e.leases_out == 1 &&
-	      e.flags == LKVFENCE_EVENT_TAINTED && e.held_ns >= 50 * MS,
+	      e.flags == LKVFENCE_EVENT_TAINTED && e.held_ns >= 2000 * MS,
 	      "until the deadline: tainted");
 	gives(stat_of(f).returns_failed, 1, "counted as failed");
 
-	g = hold(f, 1, 0, 8, 1, LKVFENCE_POLICY_TAINT, 50);
+	g = hold(f, 1, 0, 8, 1, LKVFENCE_POLICY_TAINT, 2000);
 	gives(lkvfence_failed(f, g, 1), 0, "failed behind the end");
 	gives(stat_of(f).slots_held, 8, "the slots are held");
 	gives(event(f).outcome, LKVFENCE_OUTCOME_TIMEOUT, "until the deadline");

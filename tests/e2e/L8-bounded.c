@@ -79,16 +79,16 @@ static void life(struct lkvfence *f)
 	struct lkvfence_event e;
 	uint64_t taken;
 
-	b.ttl_ns = 200 * MS;
+	b.ttl_ns = 2000 * MS;
 	need(!lkvfence_begin(f, &b), "BEGIN");
-	usleep(500000);
+	usleep(2500000);
 	q = query(f, b.generation);
 	check(q.state == LKVFENCE_STATE_WAITING && !q.deadline_ns,
 	      "a time to live doesn't run before the first lease");
 	taken = now_ns();
 	need(!lkvfence_take(f, b.generation, 1), "TAKE");
 	q = query(f, b.generation);
-	check(q.deadline_ns >= taken + 200 * MS && q.deadline_ns <= q.now_ns + 200 * MS,
+	check(q.deadline_ns >= taken + 2000 * MS && q.deadline_ns <= q.now_ns + 2000 * MS,
 	      "it runs from there");
 	lkvfence_take(f, b.generation, 2);
 	check(query(f, b.generation).deadline_ns == q.deadline_ns ||
@@ -96,7 +96,7 @@ static void life(struct lkvfence *f)
 	      "not from the second");
 	e = event(f);
 	check(e.type == LKVFENCE_EVENT_ENDED && e.generation == b.generation &&
-	      e.reason == LKVFENCE_REASON_EXPIRED && e.time_ns >= taken + 200 * MS,
+	      e.reason == LKVFENCE_REASON_EXPIRED && e.time_ns >= taken + 2000 * MS,
 	      "it ends as expired");
 	q = query(f, b.generation);
 	check(q.deadline_ns == q.ended_ns + 30000 * MS, "then it is held, by default");
@@ -104,7 +104,7 @@ static void life(struct lkvfence *f)
 	event(f);
 
 	b = want(5, 0, 8, 1);
-	b.ttl_ns = 50 * MS;
+	b.ttl_ns = 2000 * MS;
 	need(!lkvfence_begin(f, &b), "BEGIN");
 	need(!drained(f, b.generation, 1), "RETURN");
 	e = event(f);
