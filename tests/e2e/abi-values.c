@@ -157,8 +157,10 @@ static void refused(struct abi *abi)
 		gives(abi_call(abi, cmd, &arg), -bad[i].err, "%s with %s",
 		      cmd->name, bad[i].what);
 		unchanged(abi->f, &before, "%s: nothing has changed", cmd->name);
-		check(!memcmp(&arg, &was, cmd->size), "%s: nor has the struct",
-		      cmd->name);
+		/* ENOTUNIQ tells the region's geometry in it. */
+		if (bad[i].err != ENOTUNIQ)
+			check(!memcmp(&arg, &was, cmd->size), "%s: nor has the struct",
+			      cmd->name);
 	}
 }
 
