@@ -18,8 +18,6 @@ static const struct {
 	{ LKVFENCE_IOC_OPEN, "the highest flag", ABI_PLACE(open.flags), 1U << 31, EINVAL },
 	{ LKVFENCE_IOC_OPEN, "EXCLUSIVE alone", ABI_PLACE(open.flags),
 	  LKVFENCE_OPEN_EXCLUSIVE, EINVAL },
-	{ LKVFENCE_IOC_OPEN, "more slots than there are", ABI_PLACE(open.nr_slots),
-	  UINT32_MAX, ENOTUNIQ },
 	{ LKVFENCE_IOC_STAT, "flags", ABI_PLACE(stat.flags), 1, EINVAL },
 
 	{ LKVFENCE_IOC_BEGIN, "flags", ABI_PLACE(begin.flags), 1, EINVAL },
