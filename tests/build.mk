@@ -8,13 +8,13 @@
 #   check-tools        the command, likewise
 #   check-install      what `make install` leaves, and `make uninstall` takes away
 #   check-range        what says which kernels are supported agrees
-#   lint               what tools say of the sources
 #   check-fuzz         the decoder and the state machine, with bytes that a fuzzer found
 #   check-vm-K         everything that needs the module, in a VM with the stock
 #                      kernel K: 6.1, 6.12
 #
 # and beside it:
 #
+#   lint               what tools say of the sources
 #   check-orders       all orders, deeper: two minutes
 #   check-orders-teeth that the driver and the unit tests find damages to fence.c
 #   check-mutants      that tests find damages to all else
@@ -36,7 +36,7 @@ check:
 	@tests/check $(TIERS)
 
 CHECK_PACKAGES := gcc g++ libc6-dev libcmocka-dev man-db mandoc jq python3 pkg-config kmod \
-	gcc-multilib g++-multilib clang valgrind
+	gcc-multilib g++-multilib clang clang-14 libclang-rt-14-dev valgrind
 
 include tests/unit/fence/build.mk
 include tests/unit/cases/build.mk
