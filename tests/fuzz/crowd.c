@@ -353,7 +353,8 @@ void crowd(const struct options *o)
 	      (uint64_t)(killed + o->processes) * (o->threads + 1),
 	      "as many were begun (%" PRIu64 ") as were told so (%" PRIu64 ")", begun, c->begun);
 	for (int i = 0x11; i <= 0x18; i++)
-		check(c->succeeded[i], "command %#x succeeded, %" PRIu64 " times", i, c->succeeded[i]);
+		check(c->succeeded[i], "command %#x succeeded, %" PRIu64 " times", i,
+		      c->succeeded[i]);
 	note("EBUSY %" PRIu64 " times, EEXIST %" PRIu64 " times", c->refused[0], c->refused[1]);
 	check(c->events && killed, "%" PRIu64 " events were read, and %u processes killed",
 	      c->events, killed);

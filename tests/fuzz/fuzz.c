@@ -13,9 +13,6 @@
 
 #include "fuzz.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
 static const u8 *input, *input_end;
 
 static u8 byte(void)
@@ -192,6 +189,7 @@ static u32 a_count(u32 most)
 static void fill_open(struct lkvfence_open *a)
 {
 	static const char * const names[] = { "a", "b", "c", "d", "", ".a", "a/b", "a.-_Z9" };
+	static const u32 slots[] = { 64, 8, 160, 64, 0, 1, 4096, 5000 };
 	u8 name = byte(), geometry = byte(), mode = byte();
 
 	a->flags = name >> 4 & 7;
@@ -204,7 +202,7 @@ static void fill_open(struct lkvfence_open *a)
 			sizeof(a->name));
 	a->slot_size = geometry & 1 ? 0 : 65536;
 	a->base = geometry & 2 ? 0x1000 * (geometry & 12) : 0;
-	a->nr_slots = (u32[]){ 64, 8, 160, 64, 0, 1, 4096, 5000 }[geometry >> 4 & 7];
+	a->nr_slots = slots[geometry >> 4 & 7];
 	if (geometry >> 7)
 		a->nr_slots = 64;
 	a->mode = mode < 200 ? 0600 : mode < 240 ? mode & 0666 : mode;
@@ -229,8 +227,9 @@ static void fill_begin(struct lkvfence_begin *a, bool hold)
 		a->ttl_ns = more & 2 ? a_timeout() : 0;
 	if (hold || more & 64)
 		a->reason = more & 4 ? byte() % 10 : 0;
-	a->busy_generation = a->busy_tag = 77;
-	a->busy_slot = a->state = 77;
+	a->busy_generation = 77;
+	a->busy_slot = 77;
+	a->state = 77;
 }
 
 static void fill_abort(struct lkvfence_abort *a)
@@ -370,7 +369,9 @@ static void set_param(void)
 		&shim_param_timeout_default_ms, &shim_param_timeout_min_ms,
 		&shim_param_timeout_max_ms,
 	};
-	static const char * const times[] = { "30000", "10", "3600000", "20", "100", "0", "1", "-1" };
+	static const char * const times[] = {
+		"30000", "10", "3600000", "20", "100", "0", "1", "-1",
+	};
 	u8 which = byte(), value = byte();
 
 	switch (which % 6) {
@@ -507,7 +508,8 @@ static void reset(void)
 	memset(shim.memory, 0, sizeof(shim.memory));
 	memset(shim.pages, 0, sizeof(shim.pages));
 	shim.now = 1000000000;
-	shim.uid = shim.gid = 0;
+	shim.uid = 0;
+	shim.gid = 0;
 	shim.caps = 3;
 	/* Twice, for each one bounds the others. */
 	for (u32 i = 0; i < 2 * ARRAY_SIZE(params); i++)

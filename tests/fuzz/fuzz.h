@@ -17,6 +17,10 @@
 
 extern struct mirror mirror;
 
+/* What libFuzzer calls. */
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
 /* One ioctl on a descriptor, or with -1 on the device, and its judgement. */
 void judge_ioctl(int fd, unsigned int cmd, unsigned long arg, bool flipped);
 void judge_read(int fd, unsigned long buf, size_t len);

@@ -258,7 +258,8 @@ void judge_ioctl(int fd, unsigned int cmd, unsigned long arg, bool flipped)
 	c.uid = shim.uid;
 	c.gid = shim.gid;
 	c.caps = shim.caps;
-	c.now = c.earliest = shim.now;
+	c.earliest = shim.now;
+	c.now = shim.now;
 	c.below = (shim.faults ? WRONG_FAULT : 0) | (shim.allocs_failed ? WRONG_MEMORY : 0) |
 		  (c.err == -EMFILE && no_fd() ? WRONG_NO_FD : 0) |
 		  (shim.fail_file && c.err == -ENFILE ? WRONG_NO_FILE : 0);

@@ -51,7 +51,7 @@ bool mirror_allows(const struct call *c, u32 wrong, u32 may, int *err)
 		if (wrong & (WRONG_BUSY | WRONG_EXISTS))
 			wrong &= WRONG_BUSY | WRONG_EXISTS;
 		if (wrong)
-			*err = wrong & WRONG_EXISTS ? -EEXIST : -EBUSY;
+			*err = (wrong & WRONG_EXISTS) ? -EEXIST : -EBUSY;
 		else
 			*err = 0;
 		return true;
@@ -467,10 +467,11 @@ size_t mirror_size(unsigned int cmd)
 /* What is wrong before the struct was looked at. */
 static u32 wrong_outside(const struct call *c)
 {
-	bool device = c->handle < 0;
+	bool on_device = c->handle < 0;
+	bool for_device = c->cmd == LKVFENCE_IOC_OPEN;
 	size_t size = mirror_size(c->cmd);
 
-	if (!size || (c->cmd != LKVFENCE_IOC_INFO && (c->cmd == LKVFENCE_IOC_OPEN) != device))
+	if (!size || (c->cmd != LKVFENCE_IOC_INFO && for_device != on_device))
 		return WRONG_COMMAND;
 	if (c->below)
 		return 0;

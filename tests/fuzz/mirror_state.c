@@ -256,8 +256,8 @@ static struct mirror_region *find_region(struct mirror *m, const char *name)
 
 static bool is_name(const char *name)
 {
-	static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				   "0123456789._-";
+	static const char good[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 	size_t len = strnlen(name, LKVFENCE_NAME_MAX + 1);
 
 	return len && len <= LKVFENCE_NAME_MAX && name[0] != '.' &&
@@ -322,7 +322,7 @@ static struct mirror_region *new_region(struct mirror *m, const struct call *c)
 	agree(r < m->regions + MIRROR_REGIONS);
 	memset(r, 0, sizeof(*r));
 	r->exists = true;
-	strcpy(r->name, a->name);
+	memcpy(r->name, a->name, strlen(a->name) + 1);
 	r->slot_size = a->slot_size;
 	r->base = a->base;
 	r->nr_slots = a->nr_slots;
