@@ -234,6 +234,26 @@ static bool find_time(const struct call *c, u64 *when)
 	}
 }
 
+/* For whoever has to find out why: what came, and what the mirror knows of it. */
+static void note_events(struct mirror_region *r, const struct lkvfence_event *e, long n)
+{
+	note("%s at %" PRId64, r->name, now_ns());
+	for (long i = 0; i < n; i++)
+		note("event %u of %llu, tag %llu, at %llu, held %llu, reason %u, outcome %u",
+		     e[i].type, e[i].generation, e[i].tag, e[i].time_ns, e[i].held_ns,
+		     e[i].reason, e[i].outcome);
+	for (u32 i = 0; i < r->nr; i++) {
+		const struct mirror_transfer *t = &r->transfers[i];
+		const struct transfer_fact *fact = oracle_find(&r->o, t->generation);
+
+		note("generation %llu, owner %d, unread %#x", t->generation, t->owner, t->unread);
+		if (fact)
+			note("  state %u, ttl %llu, begun %llu, ended %llu, clock %llu, reason %u",
+			     fact->state, fact->ttl, fact->begun, fact->ended, fact->clock,
+			     fact->reason);
+	}
+}
+
 /*
  * Calls
  */
@@ -287,12 +307,18 @@ static void call(int h, unsigned int cmd)
 		give_up(r);
 		return;
 	}
-	if (when && (when < c.earliest || when > c.now))
+	if (when && (when < c.earliest || when > c.now)) {
+		note_events(r, NULL, 0);
+		note("command %#x of generation %llu", _IOC_NR(cmd), c.out.abort.generation);
 		mirror_fail("it was done at %llu, but asked for from %llu to %llu",
 			    when, c.earliest, c.now);
+	}
 	if (when)
 		c.now = when;
 	mirror_call(&m, &c);
+	/* It has become too large for the oracle. */
+	if (r->exists && r->blind)
+		give_up(r);
 }
 
 /*
@@ -438,12 +464,15 @@ static void read_one(int h)
 		n /= sizeof(e[0]);
 	if (!in_time(r))
 		return;
-	if (ready != there || (there && p.revents != POLLIN))
-		mirror_fail("poll says %d, %#x, a read for %u %ld, where %u events must be",
-			    ready, p.revents, room, n, mirror_unread(&m, h, false));
-	agree(n > 0 || n == (room ? -EAGAIN : -EINVAL));
-	mirror_read(&m, h, e, n, room, false);
-	nr_events += n > 0 ? n : 0;
+	if (ready == there && (!there || p.revents == POLLIN) &&
+	    (n > 0 || n == (room ? -EAGAIN : -EINVAL))) {
+		mirror_read(&m, h, e, n, room, false);
+		nr_events += n > 0 ? n : 0;
+		return;
+	}
+	note_events(r, e, n);
+	mirror_fail("poll says %d, %#x, a read for %u %ld, where %u events must be",
+		    ready, p.revents, room, n, mirror_unread(&m, h, false));
 }
 
 static void step(void)
