@@ -8,8 +8,8 @@
 #                            build/fuzz/corpus; prints the coverage
 #   make fuzz-merge          takes over what that found into tests/fuzz/corpus
 #   make fuzz-coverage       lines of the module that the corpus reaches
-#   make check-differential  50,000 calls on a stock kernel in a VM (DIFF_KERNEL, 6.1)
-#   make stress              a million calls on the debug kernel (STRESS_KERNEL)
+#   make check-differential  50,000 calls on a stock kernel in a VM (DIFF_KERNEL, 6.1): two minutes
+#   make stress              a million calls on the debug kernel (STRESS_KERNEL): 13 minutes
 #   make check-fuzz-teeth    both find damages done to the module; ten minutes
 #
 # All but fuzz and fuzz-merge print TAP.
@@ -37,7 +37,7 @@ FUZZ_HARNESS := fuzz judge mirror mirror_state
 FUZZ_DEPS := $(wildcard kmod/*.h tests/fuzz/*.h tests/fuzz/shim/*.h tests/shim/linux/*.h \
 	tests/model/oracle.h) uapi/linux/lkvfence.h
 
-$(FUZZ)/include/linux/.made: tests/fuzz/build.mk $(wildcard kmod/*.[ch])
+$(FUZZ)/include/linux/.made: tests/fuzz/build.mk $(wildcard kmod/*.[ch]) | fuzz-needs
 	@mkdir -p $(@D)
 	@for h in $(FUZZ_SHIM_HEADERS); do echo '#include "kernel.h"' >$(@D)/$$h; done
 	@touch $@
@@ -65,7 +65,10 @@ $(foreach flavour,asan msan cov,$(eval $(call FUZZ_rules,$(flavour))))
 FUZZ_CORPUS := tests/fuzz/corpus
 FUZZ_ARGS    = -max_len=$(FUZZ_MAX_LEN) -artifact_prefix=$(FUZZ)/ -verbosity=1
 
-.PHONY: check-fuzz fuzz fuzz-merge fuzz-coverage
+.PHONY: check-fuzz fuzz fuzz-merge fuzz-coverage fuzz-needs
+fuzz-needs:
+	@tests/vm/need clang-14 libclang-rt-14-dev llvm-14
+
 check-fuzz: $(FUZZ)/fuzz-asan $(FUZZ)/fuzz-msan
 	@tests/fuzz/run $(FUZZ)/fuzz-asan $(FUZZ)/asan.log $(FUZZ_ARGS) -seed=$(FUZZ_SEED) -runs=$(FUZZ_RUNS) $(FUZZ_CORPUS)
 	@tests/fuzz/run $(FUZZ)/fuzz-msan $(FUZZ)/msan.log $(FUZZ_ARGS) -seed=$(FUZZ_SEED) -runs=$(shell expr $(FUZZ_RUNS) / 4) $(FUZZ_CORPUS)
