@@ -12,7 +12,7 @@
 #   make stress              a million calls on the debug kernel (STRESS_KERNEL): 13 minutes
 #   make check-fuzz-teeth    both find damages done to the module; ten minutes
 #
-# All but fuzz and fuzz-merge print TAP.
+# All but fuzz, fuzz-merge and fuzz-coverage print TAP.
 
 FUZZ       := $(B)/fuzz
 FUZZ_CC    ?= clang-14

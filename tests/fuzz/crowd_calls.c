@@ -312,6 +312,25 @@ static void check_query(struct member *me, const struct lkvfence_query *q,
 	never(me, out != q->leases_out, "%u leases out, not %u", out, q->leases_out);
 }
 
+static void adopt(struct member *me, int fd, uint64_t generation)
+{
+	struct lkvfence_adopt a = {
+		.size = sizeof(a),
+		.generation = generation,
+	};
+
+	answer(me, LKVFENCE_IOC_ADOPT, sys(fd, LKVFENCE_IOC_ADOPT, &a),
+	       MAY(-EBUSY, -EALREADY, -ESTALE, -ENOSPC));
+}
+
+static void do_adopt(struct member *me, int fd, int region)
+{
+	uint64_t generation = a_generation(me, region);
+
+	if (generation)
+		adopt(me, fd, generation);
+}
+
 static void do_query(struct member *me, int fd, int region)
 {
 	struct lkvfence_range ranges[2];
@@ -344,18 +363,9 @@ static void do_query(struct member *me, int fd, int region)
 	never(me, a.by == LKVFENCE_QUERY_NEXT && a.generation <= asked, "QUERY goes back");
 	never(me, a.by == LKVFENCE_QUERY_TAG && a.state != LKVFENCE_STATE_WAITING,
 	      "QUERY by tag finds what has ended");
-}
-
-static void do_adopt(struct member *me, int fd, int region)
-{
-	struct lkvfence_adopt a = {
-		.size = sizeof(a),
-		.generation = a_generation(me, region),
-	};
-
-	if (a.generation)
-		answer(me, LKVFENCE_IOC_ADOPT, sys(fd, LKVFENCE_IOC_ADOPT, &a),
-		       MAY(-EBUSY, -EALREADY, -ESTALE, -ENOSPC));
+	/* Others may have seen that it has lost its owner, too. */
+	if (a.flags & LKVFENCE_TRANSFER_ORPHANED)
+		adopt(me, fd, a.generation);
 }
 
 static void do_stat(struct member *me, int fd, int region)
