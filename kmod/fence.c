@@ -9,6 +9,7 @@
  *	        end()     the one gate: ABORT, RELEASE, time to live, orphans
  *	          |
  *	        ENDED    --> quarantine, at the deadline, by policy
+ *	          |      --> revoking: fence_source_quiet(), fence_source_lost()
  *	          |
  *	       settle()   every lease proven?      fence_expire(), fence_force():
  *	          |                                the deadline passed, by policy
@@ -18,12 +19,13 @@
  * Ownership. A slot belongs to a transfer from fence_admit() until release(),
  * and to the allocator otherwise; "taken" says which. A lease counts as
  * unproven from the moment it is granted until a return with evidence that
- * names its generation and source; a return without (failed) is remembered
- * but proves nothing (L4). So the slots can't come back but by settle() with
+ * names its generation and source, or until its source was revoked; a return
+ * without (failed) is remembered but proves nothing (L4). So the slots can't come back but by settle() with
  * no lease unproven, or by the policy's word after the deadline (L2).
  *
  * Leases are kept by identity. "unproven" is the number of leases in the tree
- * that are not drained; it moves only where a lease's state does.
+ * that are neither drained nor revoked; it moves only where a lease's state
+ * does. "nr_bound" is the number of those that are in a source's lists.
  */
 #include <linux/bitmap.h>
 #include <linux/errno.h>
@@ -31,140 +33,64 @@
 #include <linux/string.h>
 
 #include "fence.h"
+#include "fence_index.h"
 
 /*
- * Trees. Generations, tags and sources are unique among the members of theirs.
+ * Bound leases
  */
 
-static struct fence_lease *find_lease(const struct fence_transfer *t, u32 source)
+/* The lease counts for its source from now on. */
+static void attach(struct fence_transfer *t, struct fence_lease *lease)
 {
-	struct rb_node *n = t->leases.rb_node;
-
-	while (n) {
-		struct fence_lease *l = rb_entry(n, struct fence_lease, node);
-
-		if (source == l->source)
-			return l;
-		n = source < l->source ? n->rb_left : n->rb_right;
-	}
-	return NULL;
+	lease->transfer = t;
+	list_add_tail(&lease->of_source, &lease->bound->leases);
+	lease->bound->nr_leases++;
+	t->nr_bound++;
 }
 
-/* Grant a lease. False if the source has, or had, one. */
-static bool add_lease(struct fence_transfer *t, struct fence_lease *lease)
+static void attach_all(struct fence_transfer *t)
 {
-	struct rb_node **link = &t->leases.rb_node, *parent = NULL;
+	struct rb_node *n;
 
-	while (*link) {
-		struct fence_lease *l = rb_entry(*link, struct fence_lease, node);
+	for_each_lease(t, n) {
+		if (to_lease(n)->bound)
+			attach(t, to_lease(n));
+	}
+}
 
-		parent = *link;
-		if (lease->source == l->source)
+/* The lease is proven, or its transfer released: its source is done with it. */
+static void detach(struct fence_transfer *t, struct fence_lease *lease)
+{
+	if (!lease->bound)
+		return;
+	list_del_init(&lease->of_source);
+	lease->bound->nr_leases--;
+	lease->bound = NULL;
+	t->nr_bound--;
+}
+
+static void detach_all(struct fence_transfer *t)
+{
+	struct rb_node *n;
+
+	for_each_lease(t, n)
+		detach(t, to_lease(n));
+}
+
+bool fence_revocable(const struct fence_transfer *t)
+{
+	struct rb_node *n;
+
+	if (!t->unproven || t->nr_bound != t->unproven)
+		return false;
+	for_each_lease(t, n) {
+		const struct fence_source *s = to_lease(n)->bound;
+
+		if (s && s->state != FENCE_SOURCE_BOUND &&
+		    s->state != FENCE_SOURCE_REVOKING)
 			return false;
-		link = lease->source < l->source ? &parent->rb_left :
-						   &parent->rb_right;
 	}
-	lease->state = LKVFENCE_LEASE_OUT;
-	lease->evidence = LKVFENCE_EVIDENCE_NONE;
-	rb_link_node(&lease->node, parent, link);
-	rb_insert_color(&lease->node, &t->leases);
-	t->nr_leases++;
-	t->unproven++;
 	return true;
-}
-
-static struct fence_transfer *find_generation(const struct fence *f,
-					      u64 generation)
-{
-	struct rb_node *n = f->transfers.rb_root.rb_node;
-
-	while (n) {
-		struct fence_transfer *t =
-			rb_entry(n, struct fence_transfer, by_generation);
-
-		if (generation == t->generation)
-			return t;
-		n = generation < t->generation ? n->rb_left : n->rb_right;
-	}
-	return NULL;
-}
-
-static void add_generation(struct fence *f, struct fence_transfer *t)
-{
-	struct rb_node **link = &f->transfers.rb_root.rb_node, *parent = NULL;
-
-	/* Generations rise: a new one goes behind all others. */
-	while (*link) {
-		parent = *link;
-		link = &parent->rb_right;
-	}
-	rb_link_node(&t->by_generation, parent, link);
-	rb_insert_color_cached(&t->by_generation, &f->transfers, !parent);
-}
-
-struct fence_transfer *fence_find_tag(const struct fence *f, u64 tag)
-{
-	struct rb_node *n = f->tags.rb_node;
-
-	while (n) {
-		struct fence_transfer *t =
-			rb_entry(n, struct fence_transfer, by_tag);
-
-		if (tag == t->tag)
-			return t;
-		n = tag < t->tag ? n->rb_left : n->rb_right;
-	}
-	return NULL;
-}
-
-static void add_tag(struct fence *f, struct fence_transfer *new)
-{
-	struct rb_node **link = &f->tags.rb_node, *parent = NULL;
-
-	while (*link) {
-		struct fence_transfer *t =
-			rb_entry(*link, struct fence_transfer, by_tag);
-
-		parent = *link;
-		link = new->tag < t->tag ? &parent->rb_left : &parent->rb_right;
-	}
-	rb_link_node(&new->by_tag, parent, link);
-	rb_insert_color(&new->by_tag, &f->tags);
-}
-
-struct fence_transfer *fence_find_slot(const struct fence *f, u32 slot)
-{
-	return test_bit(slot, f->taken) ? find_generation(f, f->owner[slot]) :
-					  NULL;
-}
-
-struct fence_transfer *fence_find_next(const struct fence *f, u64 generation)
-{
-	struct rb_node *n = f->transfers.rb_root.rb_node;
-	struct fence_transfer *next = NULL;
-
-	while (n) {
-		struct fence_transfer *t =
-			rb_entry(n, struct fence_transfer, by_generation);
-
-		if (t->generation > generation) {
-			next = t;
-			n = n->rb_left;
-		} else {
-			n = n->rb_right;
-		}
-	}
-	return next;
-}
-
-int fence_lookup(const struct fence *f, u64 generation,
-		 struct fence_transfer **t)
-{
-	*t = find_generation(f, generation);
-	if (*t)
-		return 0;
-	/* L5. 0 is no generation, so that a zeroed message isn't "stale". */
-	return generation && generation <= f->last_generation ? -ESTALE : -ENOENT;
 }
 
 /*
@@ -254,10 +180,14 @@ static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 		f->transfers_quarantined--;
 		f->slots_quarantined -= t->nr_slots;
 	}
+	if (t->nr_bound)
+		detach_all(t);
 
 	/* L7: what wasn't proven is told as such. */
-	if (outcome == LKVFENCE_OUTCOME_TIMEOUT)
+	if (outcome == LKVFENCE_OUTCOME_TIMEOUT) {
 		t->weakest = LKVFENCE_EVIDENCE_TIMEOUT;
+		f->counts.evidence[LKVFENCE_EVIDENCE_TIMEOUT] += t->unproven;
+	}
 	t->outcome = outcome;
 	t->state = LKVFENCE_STATE_RELEASED;
 	t->released_ns = now;
@@ -279,6 +209,32 @@ static void settle(struct fence *f, struct fence_transfer *t, u64 now)
 	release(f, t, outcome, now);
 }
 
+#define REVOKES		(LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW)
+
+/*
+ * Have the access taken away, if each unproven lease is of a source that can
+ * be. L4: the clock moves later, so that there is time for it; L8: once.
+ */
+static bool start_revoking(struct fence *f, struct fence_transfer *t,
+			   const struct fence_limits *limits, u64 now)
+{
+	struct rb_node *n;
+
+	if (t->revoking || !fence_revocable(t))
+		return false;
+	for_each_lease(t, n) {
+		if (to_lease(n)->bound)
+			to_lease(n)->bound->state = FENCE_SOURCE_REVOKING;
+	}
+	t->revoking = true;
+	t->tried = true;
+	f->counts.revokes++;
+	if (!t->quarantined && now + limits->revoke_ns > (u64)t->clock.expires)
+		set_clock(f, t, now + limits->revoke_ns);
+	tell(f, t, FENCE_NEWS_REVOKING);
+	return true;
+}
+
 /*
  * The gate (L6b): whatever ends a transfer, it passes here, once. L8: no hold
  * is longer than the bound, whoever asked for it.
@@ -298,8 +254,11 @@ static void end(struct fence *f, struct fence_transfer *t, u32 reason,
 	list_add_tail(&t->held, &f->held);
 	f->transfers_held++;
 	f->slots_held += t->nr_slots;
-	set_clock(f, t, now + min(timeout_ns, limits->max_ns));
+	t->deadline_ns = now + min(timeout_ns, limits->max_ns);
+	set_clock(f, t, t->deadline_ns);
 	tell(f, t, FENCE_NEWS_ENDED);
+	if (t->policy & LKVFENCE_POLICY_REVOKE_NOW)
+		start_revoking(f, t, limits, now);
 }
 
 /*
@@ -314,6 +273,8 @@ void fence_init(struct fence *f, u32 nr_slots, unsigned long *taken, u64 *owner)
 	f->owner = owner;
 	f->transfers = RB_ROOT_CACHED;
 	f->tags = RB_ROOT;
+	f->sources = RB_ROOT;
+	f->accepts = LKVFENCE_ACCEPT_ALL;
 	timerqueue_init_head(&f->clock);
 	INIT_LIST_HEAD(&f->held);
 	INIT_LIST_HEAD(&f->news);
@@ -368,6 +329,23 @@ static int take_slots(struct fence *f, struct fence_transfer *t, u32 *slot)
 	return 0;
 }
 
+/* Which of the leases are bound ones? False: one can't be granted any more. */
+static bool find_sources(struct fence *f, struct fence_transfer *t)
+{
+	struct rb_node *n;
+
+	if (RB_EMPTY_ROOT(&f->sources))
+		return true;
+	for_each_lease(t, n) {
+		struct fence_source *s = fence_find_source(f, to_lease(n)->source);
+
+		if (s && s->state != FENCE_SOURCE_BOUND)
+			return false;
+		to_lease(n)->bound = s;
+	}
+	return true;
+}
+
 static int refuse(struct fence_refusal *why, const struct fence_transfer *t,
 		  u32 slot, u64 *counter, int err)
 {
@@ -393,6 +371,8 @@ int fence_admit(struct fence *f, struct fence_transfer *t, u64 max_transfers,
 		return refuse(why, other, 0, &f->counts.refused_exists, -EEXIST);
 	if (f->transfers_alive >= max_transfers)
 		return refuse(why, NULL, 0, &f->counts.refused_limit, -ENOSPC);
+	if (!find_sources(f, t))
+		return refuse(why, NULL, 0, &f->counts.refused_revoked, -ESHUTDOWN);
 	err = take_slots(f, t, &slot);
 	if (err == -EBUSY)
 		return refuse(why, fence_find_slot(f, slot), slot,
@@ -412,8 +392,11 @@ void fence_begin(struct fence *f, struct fence_transfer *t, u64 generation,
 			 t->ranges[i].count);
 	f->slots_taken += t->nr_slots;
 
-	if (t->policy == LKVFENCE_POLICY_DEFAULT)
-		t->policy = LKVFENCE_POLICY_TAINT;
+	t->by_default = t->policy == LKVFENCE_POLICY_DEFAULT;
+	if (!(t->policy & ~REVOKES))
+		t->policy |= LKVFENCE_POLICY_TAINT;
+	if (!RB_EMPTY_ROOT(&f->sources))
+		attach_all(t);
 	t->state = LKVFENCE_STATE_WAITING;
 	t->begun_ns = now;
 	add_generation(f, t);
@@ -426,34 +409,36 @@ void fence_begin(struct fence *f, struct fence_transfer *t, u64 generation,
 int fence_take(struct fence *f, struct fence_transfer *t,
 	       struct fence_lease *lease, u32 max_leases, u64 now)
 {
+	struct fence_source *s;
+
 	if (t->state != LKVFENCE_STATE_WAITING)
 		return -ECANCELED;
 	if (find_lease(t, lease->source))
 		return -EEXIST;
 	if (t->nr_leases >= max_leases)
 		return -ENOSPC;
+	s = fence_find_source(f, lease->source);
+	if (s && s->state != FENCE_SOURCE_BOUND) {
+		f->counts.refused_revoked++;
+		return -ESHUTDOWN;
+	}
 	add_lease(t, lease);
+	if (s) {
+		lease->bound = s;
+		attach(t, lease);
+	}
 	start_life(f, t, now);
 	return 0;
 }
 
-/* What a process may attest; the rest is the kernel's own to say. */
-static bool is_proof(u32 evidence)
+/* What a process may attest as proof that its work is done. */
+static bool is_drain(u32 evidence)
 {
-	switch (evidence) {
-	case LKVFENCE_EVIDENCE_SUCCESS_CQE:
-	case LKVFENCE_EVIDENCE_IN_BAND:
-	case LKVFENCE_EVIDENCE_RQ_FLUSHED:
-	case LKVFENCE_EVIDENCE_MW_INVALIDATED:
-	case LKVFENCE_EVIDENCE_QP_DESTROYED:
-	case LKVFENCE_EVIDENCE_MR_DEREGISTERED:
-		return true;
-	default:
-		return false;
-	}
+	return evidence == LKVFENCE_EVIDENCE_SUCCESS_CQE ||
+	       evidence == LKVFENCE_EVIDENCE_IN_BAND;
 }
 
-/* Proof by taking the access away. */
+/* What the owner of the memory may attest: it took the access away. */
 static bool is_revocation(u32 evidence)
 {
 	switch (evidence) {
@@ -471,24 +456,37 @@ static bool is_return(u32 status, u32 evidence)
 {
 	switch (status) {
 	case LKVFENCE_STATUS_DRAINED:
-		return is_proof(evidence);
+		return is_drain(evidence);
 	case LKVFENCE_STATUS_FAILED:
 		return evidence == LKVFENCE_EVIDENCE_NONE;
+	case LKVFENCE_STATUS_REVOKED:
+		return is_revocation(evidence);
 	default:
 		return false;
 	}
 }
 
-static void drain(struct fence_transfer *t, struct fence_lease *lease,
-		  u32 evidence)
+/* May a lease in that state be returned so? L5: once, by its source. */
+static bool is_open(const struct fence_lease *lease, u32 status)
 {
-	lease->state = LKVFENCE_LEASE_DRAINED;
+	return lease->state == LKVFENCE_LEASE_OUT ||
+	       (lease->state == LKVFENCE_LEASE_FAILED &&
+		status == LKVFENCE_STATUS_REVOKED);
+}
+
+/* A lease counts as quiet: nothing touches the slots under it any more. */
+static void prove(struct fence *f, struct fence_transfer *t,
+		  struct fence_lease *lease, u32 state, u32 evidence)
+{
+	detach(t, lease);
+	lease->state = state;
 	lease->evidence = evidence;
 	t->unproven--;
 	if (t->weakest == LKVFENCE_EVIDENCE_NONE || evidence < t->weakest)
 		t->weakest = evidence;
-	if (is_revocation(evidence))
+	if (state == LKVFENCE_LEASE_REVOKED)
 		t->revoked = true;
+	f->counts.evidence[evidence]++;
 }
 
 int fence_return(struct fence *f, u64 generation, u32 source, u32 status,
@@ -515,9 +513,13 @@ int fence_return(struct fence *f, u64 generation, u32 source, u32 status,
 		f->counts.returns_unknown++;
 		return -ENOENT;
 	}
-	if (lease->state != LKVFENCE_LEASE_OUT) {
+	if (!is_open(lease, status)) {
 		f->counts.returns_duplicate++;
 		return -EALREADY;
+	}
+	if (status != LKVFENCE_STATUS_FAILED && !fence_accepts(f, evidence)) {
+		f->counts.returns_unaccepted++;
+		return -EOPNOTSUPP;
 	}
 
 	if (t->state == LKVFENCE_STATE_WAITING)
@@ -528,11 +530,30 @@ int fence_return(struct fence *f, u64 generation, u32 source, u32 status,
 		f->counts.returns_failed++;
 		return 0;
 	}
-	drain(t, lease, evidence);
-	f->counts.returns_drained++;
+	if (status == LKVFENCE_STATUS_REVOKED) {
+		prove(f, t, lease, LKVFENCE_LEASE_REVOKED, evidence);
+		f->counts.returns_revoked++;
+	} else {
+		prove(f, t, lease, LKVFENCE_LEASE_DRAINED, evidence);
+		f->counts.returns_drained++;
+	}
 	settle(f, t, now);
 	*released = t->state == LKVFENCE_STATE_RELEASED;
 	return 0;
+}
+
+/* L4: stricter, never laxer; policies are numbered in that order. */
+static void tighten(struct fence_transfer *t, u32 policy)
+{
+	u32 rest = max(policy & ~REVOKES, t->policy & ~(u32)REVOKES);
+
+	t->policy = rest | ((policy | t->policy) & REVOKES);
+}
+
+u32 fence_policy(const struct fence_transfer *t)
+{
+	return t->policy | (t->by_default && fence_revocable(t) ?
+			    LKVFENCE_POLICY_REVOKE : 0);
 }
 
 void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
@@ -541,21 +562,21 @@ void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
 {
 	u64 deadline;
 
-	/* L4: stricter, never laxer; policies are numbered in that order. */
-	if (policy > t->policy)
-		t->policy = policy;
-
+	tighten(t, policy);
 	if (t->state == LKVFENCE_STATE_WAITING) {
 		end(f, t, reason, timeout_ns ?: limits->default_ns, limits, now);
 		return;
 	}
-	if (!timeout_ns || t->quarantined)
-		return;
-	/* L4: later, never earlier. L8: but not for ever. */
-	timeout_ns = min(timeout_ns, limits->max_ns);
-	deadline = min(now + timeout_ns, t->ended_ns + limits->max_ns);
-	if (deadline > (u64)t->clock.expires)
-		set_clock(f, t, deadline);
+	if (timeout_ns && !t->quarantined) {
+		/* L4: later, never earlier. L8: but not for ever. */
+		timeout_ns = min(timeout_ns, limits->max_ns);
+		deadline = min(now + timeout_ns, t->ended_ns + limits->max_ns);
+		t->deadline_ns = max(t->deadline_ns, deadline);
+		if (t->deadline_ns > (u64)t->clock.expires)
+			set_clock(f, t, t->deadline_ns);
+	}
+	if (policy & LKVFENCE_POLICY_REVOKE_NOW)
+		start_revoking(f, t, limits, now);
 }
 
 int fence_finish(struct fence *f, struct fence_transfer *t, u64 now)
@@ -589,6 +610,18 @@ static void quarantine(struct fence *f, struct fence_transfer *t, u64 now)
 	tell(f, t, FENCE_NEWS_QUARANTINED);
 }
 
+/* The deadline passed: the rest of the policy. */
+static void give_up(struct fence *f, struct fence_transfer *t, u64 now)
+{
+	if (t->tried || t->policy & REVOKES)
+		f->counts.revokes_failed++;
+	t->revoking = false;
+	if ((t->policy & ~REVOKES) == LKVFENCE_POLICY_TAINT)
+		release(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
+	else
+		quarantine(f, t, now);
+}
+
 u32 fence_expire(struct fence *f, const struct fence_limits *limits, u64 now,
 		 u32 max)
 {
@@ -602,10 +635,130 @@ u32 fence_expire(struct fence *f, const struct fence_limits *limits, u64 now,
 		if (t->state == LKVFENCE_STATE_WAITING)
 			end(f, t, LKVFENCE_REASON_EXPIRED, limits->default_ns,
 			    limits, now);
-		else if (t->policy == LKVFENCE_POLICY_TAINT)
-			release(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
-		else
-			quarantine(f, t, now);
+		else if (t->tried || !(fence_policy(t) & REVOKES) ||
+			 !start_revoking(f, t, limits, now))
+			give_up(f, t, now);
 	}
 	return nr;
+}
+
+/*
+ * Sources
+ */
+
+int fence_bind(struct fence *f, struct fence_source *s, u32 source)
+{
+	if (!add_source(f, s, source))
+		return -EEXIST;
+	s->state = FENCE_SOURCE_BOUND;
+	s->nr_leases = 0;
+	INIT_LIST_HEAD(&s->leases);
+	INIT_LIST_HEAD(&s->ended);
+	f->nr_sources++;
+	return 0;
+}
+
+int fence_unbind(struct fence *f, struct fence_source *s)
+{
+	if (s->nr_leases)
+		return -EBUSY;
+	rb_erase(&s->node, &f->sources);
+	f->nr_sources--;
+	return 0;
+}
+
+bool fence_source_revoke(struct fence_source *s)
+{
+	if (s->state != FENCE_SOURCE_BOUND)
+		return false;
+	s->state = FENCE_SOURCE_REVOKING;
+	return true;
+}
+
+static struct fence_lease *first_of(struct list_head *leases)
+{
+	return list_first_entry_or_null(leases, struct fence_lease, of_source);
+}
+
+u32 fence_source_end(struct fence *f, struct fence_source *s,
+		     const struct fence_limits *limits, u64 now, u32 max)
+{
+	struct fence_lease *lease;
+	u32 nr;
+
+	for (nr = 0; nr < max && (lease = first_of(&s->leases)); nr++) {
+		list_move_tail(&lease->of_source, &s->ended);
+		/* L6b. It has this lease out, so it is held. */
+		if (lease->transfer->state == LKVFENCE_STATE_WAITING)
+			end(f, lease->transfer, LKVFENCE_REASON_REVOKED,
+			    limits->default_ns, limits, now);
+	}
+	return nr;
+}
+
+u32 fence_source_quiet(struct fence *f, struct fence_source *s, u32 evidence,
+		       u64 now, u32 max)
+{
+	struct fence_lease *lease;
+	u32 nr;
+
+	for (nr = 0; nr < max && (lease = first_of(&s->ended)); nr++) {
+		struct fence_transfer *t = lease->transfer;
+
+		prove(f, t, lease, LKVFENCE_LEASE_REVOKED, evidence);
+		settle(f, t, now);
+	}
+	if (nr < max && s->state == FENCE_SOURCE_REVOKING) {
+		s->state = FENCE_SOURCE_REVOKED;
+		f->counts.sources_revoked++;
+	}
+	return nr;
+}
+
+/* The transfer won't be revoked: back to the deadline that it had. */
+static void stop_revoking(struct fence *f, struct fence_transfer *t)
+{
+	if (!t->revoking)
+		return;
+	t->revoking = false;
+	if (t->quarantined)
+		f->counts.revokes_failed++;
+	else
+		set_clock(f, t, t->deadline_ns);
+}
+
+u32 fence_source_lost(struct fence *f, struct fence_source *s, u32 max)
+{
+	struct fence_lease *lease;
+	u32 nr;
+
+	if (s->state == FENCE_SOURCE_REVOKING) {
+		s->state = FENCE_SOURCE_LOST;
+		f->counts.sources_lost++;
+	}
+	for (nr = 0; nr < max && (lease = first_of(&s->ended)); nr++) {
+		list_move_tail(&lease->of_source, &s->leases);
+		stop_revoking(f, lease->transfer);
+	}
+	return nr;
+}
+
+int fence_report(struct fence *f, u64 generation, u32 kind)
+{
+	/* L5: an issued one, whether released or not. */
+	if (!generation || generation > f->last_generation)
+		return -ENOENT;
+	switch (kind) {
+	case LKVFENCE_REPORT_STRAY:
+		f->counts.strays++;
+		return 0;
+	case LKVFENCE_REPORT_STRAY_LATE:
+		f->counts.strays_late++;
+		return 0;
+	case LKVFENCE_REPORT_MISMATCH:
+		f->counts.mismatches++;
+		return 0;
+	default:
+		return -EINVAL;
+	}
 }

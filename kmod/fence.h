@@ -29,14 +29,53 @@
 #include <linux/lkvfence.h>
 
 /**
+ * enum fence_source_state - what is known of a bound source's access
+ * @FENCE_SOURCE_BOUND: it has it: leases may be granted
+ * @FENCE_SOURCE_REVOKING: it is being taken away: no new leases
+ * @FENCE_SOURCE_REVOKED: it is gone
+ * @FENCE_SOURCE_LOST: nobody knows: no new leases, and no revocation
+ */
+enum fence_source_state {
+	FENCE_SOURCE_BOUND,
+	FENCE_SOURCE_REVOKING,
+	FENCE_SOURCE_REVOKED,
+	FENCE_SOURCE_LOST,
+};
+
+/**
+ * struct fence_source - a source whose access can be taken away
+ * @node: in the fence's @sources, by @source
+ * @source: which; set by the caller
+ * @state: enum fence_source_state
+ * @nr_leases: its unproven leases of unreleased transfers, of those granted
+ *	since it was bound
+ * @leases: these
+ * @ended: those of them that fence_source_end() has seen to
+ */
+struct fence_source {
+	struct rb_node node;
+	u32 source;
+	u8 state;
+	u32 nr_leases;
+	struct list_head leases;
+	struct list_head ended;
+};
+
+/**
  * struct fence_lease - a source's right to touch a transfer's slots
  * @node: in the transfer's @leases, by @source
+ * @bound: the bound source that it counts for while it is unproven, or NULL
+ * @of_source: in that source's @leases or @ended
+ * @transfer: the transfer, where there is a bound source
  * @source: whose; set by the caller
  * @state: enum lkvfence_lease_state
- * @evidence: enum lkvfence_evidence, once drained
+ * @evidence: enum lkvfence_evidence, once drained or revoked
  */
 struct fence_lease {
 	struct rb_node node;
+	struct fence_source *bound;
+	struct list_head of_source;
+	struct fence_transfer *transfer;
 	u32 source;
 	u8 state;
 	u8 evidence;
@@ -46,6 +85,7 @@ struct fence_lease {
 #define FENCE_NEWS_ENDED	BIT(0)	/* ended, and its slots are held */
 #define FENCE_NEWS_QUARANTINED	BIT(1)	/* past its deadline, slots stay out */
 #define FENCE_NEWS_RELEASED	BIT(2)	/* slots are back; the fence forgot it */
+#define FENCE_NEWS_REVOKING	BIT(3)	/* the sources of its leases must be revoked */
 
 /**
  * struct fence_transfer - one use of a set of slots
@@ -64,17 +104,22 @@ struct fence_lease {
  * @news_bits: what there is to tell
  * @leases: all leases it ever gave, by source
  * @nr_leases: how many
- * @unproven: how many of them are not drained: out, or returned as failed
+ * @unproven: how many of them prove nothing: out, or returned as failed
+ * @nr_bound: how many of these are bound
  * @begun_ns: when it began
  * @ended_ns: when it ended
  * @quarantined_ns: when its deadline passed, if it went into quarantine
  * @released_ns: when its slots came back
+ * @deadline_ns: of its hold; a revocation may make the clock later than this
  * @policy: enum lkvfence_policy, never DEFAULT
+ * @by_default: nobody chose it: it has REVOKE while the transfer is revocable
  * @state: enum lkvfence_state
  * @reason: enum lkvfence_reason
  * @outcome: enum lkvfence_outcome
- * @weakest: the weakest evidence among its drained leases, then of its release
- * @revoked: a lease was drained by taking the access away
+ * @weakest: the weakest evidence among its proven leases, then of its release
+ * @revoked: a lease was revoked
+ * @revoking: its sources are being revoked for its sake
+ * @tried: they were once
  * @quarantined: it is in quarantine
  * @forced: it was released by an administrator
  */
@@ -96,18 +141,23 @@ struct fence_transfer {
 	struct rb_root leases;
 	u32 nr_leases;
 	u32 unproven;
+	u32 nr_bound;
 
 	u64 begun_ns;
 	u64 ended_ns;
 	u64 quarantined_ns;
 	u64 released_ns;
+	u64 deadline_ns;
 
-	u8 policy;
+	u16 policy;
+	bool by_default;
 	u8 state;
 	u8 reason;
 	u8 outcome;
 	u8 weakest;
 	bool revoked;
+	bool revoking;
+	bool tried;
 	bool quarantined;
 	bool forced;
 };
@@ -122,14 +172,25 @@ struct fence_counts {
 	u64 released[LKVFENCE_MAX_OUTCOMES];
 	u64 returns_drained;
 	u64 returns_failed;
+	u64 returns_revoked;
 	u64 returns_early;
 	u64 returns_stale;
 	u64 returns_unknown;
 	u64 returns_duplicate;
+	u64 returns_unaccepted;
 	u64 refused_busy;
 	u64 refused_exists;
 	u64 refused_limit;
+	u64 refused_revoked;
 	u64 forced;
+	u64 revokes;
+	u64 revokes_failed;
+	u64 evidence[LKVFENCE_MAX_EVIDENCE];
+	u64 sources_revoked;
+	u64 sources_lost;
+	u64 strays;
+	u64 strays_late;
+	u64 mismatches;
 };
 
 /**
@@ -140,6 +201,9 @@ struct fence_counts {
  *	@taken is clear
  * @transfers: unreleased transfers, by generation
  * @tags: transfers that have not ended, by tag
+ * @sources: bound sources
+ * @nr_sources: how many
+ * @accepts: bits: enum lkvfence_evidence that count as proof
  * @clock: times to live and deadlines
  * @held: ended transfers, the oldest first
  * @news: transfers of which there is something to tell, in order
@@ -159,6 +223,9 @@ struct fence {
 	u64 *owner;
 	struct rb_root_cached transfers;
 	struct rb_root tags;
+	struct rb_root sources;
+	u32 nr_sources;
+	u32 accepts;
 	struct timerqueue_head clock;
 	struct list_head held;
 	struct list_head news;
@@ -177,10 +244,12 @@ struct fence {
  * struct fence_limits - bounds on timeouts, from the module's parameters
  * @default_ns: of an end that names no timeout
  * @max_ns: no hold is extended beyond this after its end (L8)
+ * @revoke_ns: how long a revocation may take, beyond the deadline if need be
  */
 struct fence_limits {
 	u64 default_ns;
 	u64 max_ns;
+	u64 revoke_ns;
 };
 
 /**
@@ -196,7 +265,7 @@ struct fence_refusal {
 };
 
 /**
- * fence_init() - a fence with all slots free
+ * fence_init() - a fence with all slots free, which accepts all proof
  * @f: the fence
  * @nr_slots: at least 1
  * @taken: zeroed bitmap of @nr_slots bits
@@ -230,8 +299,8 @@ int fence_transfer_lease(struct fence_transfer *t, struct fence_lease *lease);
  * Takes the slots, so that fence_begin() must follow at once. It is a step of
  * its own only so that a refused transfer uses up no generation.
  *
- * Return: 0; -EEXIST the tag is in use; -ENOSPC too many transfers; or what is
- * wrong with the first range that can't be had: -EINVAL it is empty or names a
+ * Return: 0; -EEXIST the tag is in use; -ENOSPC too many transfers; -ESHUTDOWN
+ * a source's access is being taken away, or was, or is lost; or what is wrong with the first range that can't be had: -EINVAL it is empty or names a
  * slot again; -ERANGE it goes beyond the region; -EBUSY a slot is taken.
  * Nothing has changed then but a counter.
  */
@@ -257,7 +326,7 @@ void fence_begin(struct fence *f, struct fence_transfer *t, u64 generation,
  * @now: the time
  *
  * Return: 0; -ECANCELED the transfer has ended (L3); -EEXIST the source has or
- * had one; -ENOSPC.
+ * had one; -ENOSPC; -ESHUTDOWN as in fence_admit().
  */
 int fence_take(struct fence *f, struct fence_transfer *t,
 	       struct fence_lease *lease, u32 max_leases, u64 now);
@@ -273,7 +342,7 @@ int fence_take(struct fence *f, struct fence_transfer *t,
  * @released: set to whether this released the transfer
  *
  * Return: 0; -EINVAL status and evidence don't make sense; -ESTALE; -ENOENT;
- * -EALREADY it came back before.
+ * -EALREADY it came back before; -EOPNOTSUPP such evidence isn't accepted.
  */
 int fence_return(struct fence *f, u64 generation, u32 source, u32 status,
 		 u32 evidence, u64 now, bool *released);
@@ -283,7 +352,8 @@ int fence_return(struct fence *f, u64 generation, u32 source, u32 status,
  * @f: the fence
  * @t: the transfer
  * @reason: enum lkvfence_reason; the first one stays
- * @policy: enum lkvfence_policy; the strictest one stays (L4)
+ * @policy: enum lkvfence_policy; the strictest one stays (L4). REVOKE_NOW takes
+ *	effect at once
  * @timeout_ns: how long to wait for proof; 0: the default for a transfer that
  *	has not ended, no change for one that has
  * @limits: the bounds
@@ -312,6 +382,110 @@ int fence_finish(struct fence *f, struct fence_transfer *t, u64 now);
  * Return: 0; -EBUSY it is not in quarantine.
  */
 int fence_force(struct fence *f, struct fence_transfer *t, u64 now);
+
+/**
+ * fence_policy() - what happens to a transfer at its deadline, as things are
+ * @t: the transfer
+ *
+ * Return: enum lkvfence_policy.
+ */
+u32 fence_policy(const struct fence_transfer *t);
+
+/* Is every unproven lease bound, to a source that can be, or is being, revoked? */
+bool fence_revocable(const struct fence_transfer *t);
+
+/*
+ * Sources. The caller revokes: the fence only says when (FENCE_NEWS_REVOKING),
+ * and is told what came of it. Each source of an unproven lease of that transfer
+ * is then in the state REVOKING; the caller carries that out once for each:
+ * fence_source_end(), takes the access away, and then fence_source_quiet() or
+ * fence_source_lost(). Others that go with them begin by fence_source_revoke().
+ */
+
+/**
+ * fence_bind() - leases of a source that are granted from now on are bound
+ * @f: the fence
+ * @s: the source; it stays the fence's until fence_unbind()
+ * @source: which
+ *
+ * Return: 0; -EEXIST it is bound.
+ */
+int fence_bind(struct fence *f, struct fence_source *s, u32 source);
+
+/**
+ * fence_unbind() - the fence forgets a source
+ * @f: the fence
+ * @s: the source
+ *
+ * Return: 0; -EBUSY it has leases that prove nothing yet.
+ */
+int fence_unbind(struct fence *f, struct fence_source *s);
+
+/* The bound source of that number, or NULL. */
+struct fence_source *fence_find_source(const struct fence *f, u32 source);
+
+/**
+ * fence_source_revoke() - a source's access is about to be taken away
+ * @s: the source; from now on it gets no leases
+ *
+ * Return: whether that is news: false where it is being done, or was.
+ */
+bool fence_source_revoke(struct fence_source *s);
+
+/**
+ * fence_source_end() - end the transfers that the source has leases of
+ * @f: the fence
+ * @s: the source, in the state REVOKING
+ * @limits: the bounds
+ * @now: the time
+ * @max: look at so many leases at most
+ *
+ * Return: how many were looked at; @max means that there may be more.
+ */
+u32 fence_source_end(struct fence *f, struct fence_source *s,
+		     const struct fence_limits *limits, u64 now, u32 max);
+
+/**
+ * fence_source_quiet() - a source's access is gone: its leases are revoked
+ * @f: the fence
+ * @s: the source, in the state REVOKING, and seen to by fence_source_end()
+ * @evidence: on what ground; one that is accepted
+ * @now: the time
+ * @max: as in fence_source_end()
+ *
+ * Return: as in fence_source_end().
+ */
+u32 fence_source_quiet(struct fence *f, struct fence_source *s, u32 evidence,
+		       u64 now, u32 max);
+
+/**
+ * fence_source_lost() - a source's access can't be taken away
+ * @f: the fence
+ * @s: the source, in the state REVOKING or LOST
+ * @max: as in fence_source_end()
+ *
+ * Transfers that are revoked for their own sake go on to the rest of their
+ * policy at their deadlines, which may be past.
+ *
+ * Return: as in fence_source_end(); with 0 that was all.
+ */
+u32 fence_source_lost(struct fence *f, struct fence_source *s, u32 max);
+
+/* Does the region accept it as proof? */
+static inline bool fence_accepts(const struct fence *f, u32 evidence)
+{
+	return f->accepts & BIT(evidence);
+}
+
+/**
+ * fence_report() - count what a look at the memory found
+ * @f: the fence
+ * @generation: of which transfer, released or not
+ * @kind: enum lkvfence_report_kind
+ *
+ * Return: 0; -ENOENT the generation was never issued; -EINVAL.
+ */
+int fence_report(struct fence *f, u64 generation, u32 kind);
 
 /**
  * fence_next_deadline() - when fence_expire() has something to do

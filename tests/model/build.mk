@@ -15,7 +15,7 @@ MODEL_CC = $(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=al
 	   -D_GNU_SOURCE -Itests/shim -Iuapi -Ikmod
 ORDERS_SEEDS ?= 1 2 3 4 5 6 7 8
 
-$(MODEL)/%.o: tests/model/%.c tests/model/world.h tests/model/oracle.h kmod/fence.h \
+$(MODEL)/%.o: tests/model/%.c tests/model/world.h tests/model/oracle.h kmod/fence.h kmod/fence_index.h \
 	      uapi/linux/lkvfence.h $(wildcard tests/shim/linux/*.h)
 	@mkdir -p $(@D)
 	$(MODEL_CC) -c $< -o $@

@@ -14,11 +14,11 @@
  * the slots (a prefill rank, a copying thread), named by a number of the
  * engine's choice. A lease is a source's right to touch the slots of one
  * transfer; it is given back by a return, with proof (drained) or without
- * (failed). The laws L1 to L8 named below are enforced by the module and
- * can't be switched off:
+ * (failed), or the access itself is taken away (revoked). The laws L1 to L8
+ * named below are enforced by the module and can't be switched off:
  *
  *   L1  a slot is in at most one transfer that has not been released;
- *   L2  a slot comes back when every lease is proven quiet, or when the
+ *   L2  a slot comes back when every lease is drained or revoked, or when the
  *       deadline passed under a policy that says so; in no other way;
  *   L3  an ended transfer gives no new leases;
  *   L4  a lease returned as failed is still out, and deadlines only move later;
@@ -41,7 +41,34 @@
  *
  * What happens at the deadline is the transfer's policy: TAINT releases the
  * slots with the outcome TIMEOUT, QUARANTINE keeps them until the proof comes
- * after all, or an administrator lets go of them.
+ * after all, or an administrator lets go of them. Before either of them, where
+ * the policy has REVOKE in it, the kernel takes the access away.
+ *
+ * REVOCATION
+ *
+ * SOURCE binds a source to the queue pairs, on this host, through which it
+ * reaches the slots. A lease that the source is granted from then on is a bound
+ * one. A transfer can be revoked when each of its leases that are not proven
+ * quiet is bound, to a source whose QPs are neither revoked nor lost. It is
+ *
+ *   - at its deadline, where its policy has REVOKE, or is DEFAULT;
+ *   - when it ends (or, where it has, at once), where it has REVOKE_NOW;
+ *   - in quarantine, by an ABORT with REVOKE_NOW.
+ *
+ * Revoking a source comes in steps. It gives no new leases from the first on
+ * (ESHUTDOWN). Transfers that have not ended and for which it has an unproven
+ * lease are ended (reason REVOKED), in this region and in all others where one
+ * of its QPs is bound; sources that share a QP are revoked with it. Each QP is
+ * moved to the state ERR, never to RESET. Whoever bound the source is told
+ * (event REVOKE), and may say by QUIET what it saw of the QP since. A QP is
+ * quiet when such stronger evidence came, or settle_ns after the kernel moved it
+ * (QP_ERR_SETTLED). When all QPs of the source are, its leases are revoked, on
+ * the weakest of these grounds.
+ *
+ * A QP that can't be moved (it is not found, it is not the one that was bound,
+ * its device is gone, or the driver refuses) is lost: that it is gone is no
+ * proof. Where a QP is lost, or revocation takes longer than revoke_ns, the rest
+ * of the policy is carried out at the deadline, or at once where that is past.
  *
  * FILES AND HANDLES
  *
@@ -63,7 +90,8 @@
  * fit; it blocks while there are none (EAGAIN with O_NONBLOCK), and fails with
  * EINVAL when not even one fits. poll(2) reports POLLIN while one is there.
  * Events are never lost or merged while the handle lives; those of one transfer
- * come in the order ENDED, QUARANTINED, RELEASED:
+ * come in the order ENDED, QUARANTINED, RELEASED; those of sources come before
+ * those of transfers:
  *
  *   ENDED        somebody else than its owner ended it (another handle's ABORT,
  *                or its time to live), and its slots are held
@@ -71,6 +99,7 @@
  *   RELEASED     the slots are free. Told exactly once for each generation,
  *                except where the owner's own RELEASE succeeded: there the
  *                answer of the call is the report (L6)
+ *   REVOKE       a source that this handle bound is being revoked
  *
  * A released transfer keeps the memory of its ranges until its event is read; it
  * is charged to who began it.
@@ -112,6 +141,8 @@
  *   ESTALE   the generation was issued earlier and is released
  *   EPERM    needs a capability which the caller lacks
  *   EACCES   the region's owner and mode don't let the caller in
+ *   EOPNOTSUPP  this module can't, on this kernel: INFO says what it can
+ *   ESHUTDOWN  the source is revoked, or its QPs are lost: bind it anew
  *
  * Errors that only some commands give stand with those. A command that fails
  * has changed nothing, save what is said at RETURN.
@@ -150,6 +181,9 @@
 #define LKVFENCE_IOC_RELEASE		_IO(LKVFENCE_IOC_MAGIC, 0x16)
 #define LKVFENCE_IOC_QUERY		_IO(LKVFENCE_IOC_MAGIC, 0x17)
 #define LKVFENCE_IOC_ADOPT		_IO(LKVFENCE_IOC_MAGIC, 0x18)
+#define LKVFENCE_IOC_SOURCE		_IO(LKVFENCE_IOC_MAGIC, 0x19)
+#define LKVFENCE_IOC_QUIET		_IO(LKVFENCE_IOC_MAGIC, 0x1a)
+#define LKVFENCE_IOC_REPORT		_IO(LKVFENCE_IOC_MAGIC, 0x1b)
 
 /**
  * enum lkvfence_state - where a transfer is in its life
@@ -176,6 +210,8 @@ enum lkvfence_state {
  * @LKVFENCE_REASON_SHUTDOWN: ABORT: the engine is going down
  * @LKVFENCE_REASON_EXPIRED: its time to live passed (set by the kernel)
  * @LKVFENCE_REASON_ORPHANED: its owner was closed (set by the kernel)
+ * @LKVFENCE_REASON_REVOKED: one of its sources was revoked, for the sake of
+ *	this or of another transfer (set by the kernel)
  */
 enum lkvfence_reason {
 	LKVFENCE_REASON_NONE		= 0,
@@ -187,24 +223,30 @@ enum lkvfence_reason {
 	LKVFENCE_REASON_SHUTDOWN	= 6,
 	LKVFENCE_REASON_EXPIRED		= 7,
 	LKVFENCE_REASON_ORPHANED	= 8,
+	LKVFENCE_REASON_REVOKED		= 9,
 };
 
 /**
  * enum lkvfence_policy - what happens at the deadline, laxest first
- * @LKVFENCE_POLICY_DEFAULT: in BEGIN and HOLD: TAINT; in ABORT: the transfer's
+ * @LKVFENCE_POLICY_DEFAULT: in BEGIN and HOLD: TAINT, with REVOKE for as long
+ *	as the transfer can be revoked; in ABORT: the transfer's
  * @LKVFENCE_POLICY_TAINT: the slots are released, outcome TIMEOUT, TAINTED
  * @LKVFENCE_POLICY_QUARANTINE: the slots stay out until proof comes or an
  *	administrator releases them
+ * @LKVFENCE_POLICY_REVOKE: beside one of these, by |: revoke first; it is for
+ *	when that fails, or can't be done. Alone: with the transfer's, or TAINT
+ * @LKVFENCE_POLICY_REVOKE_NOW: likewise; doesn't wait for the deadline
  *
  * A transfer's policy only ever gets stricter (L4): the strictest of what
- * BEGIN and the ABORTs asked for is in force. Revocation will be a bit beside
- * these, for it needs one of them to fall back on; bits 8 and up are kept for
- * that.
+ * BEGIN and the ABORTs asked for is in force, and so is each REVOKE. TAINT in
+ * BEGIN or HOLD means no revocation, unless an ABORT asks for it.
  */
 enum lkvfence_policy {
 	LKVFENCE_POLICY_DEFAULT		= 0,
 	LKVFENCE_POLICY_TAINT		= 1,
 	LKVFENCE_POLICY_QUARANTINE	= 2,
+	LKVFENCE_POLICY_REVOKE		= 1 << 8,
+	LKVFENCE_POLICY_REVOKE_NOW	= 1 << 9,
 };
 
 /**
@@ -232,23 +274,29 @@ enum lkvfence_outcome {
 
 /**
  * enum lkvfence_status - with what a lease is given back
- * @LKVFENCE_STATUS_DRAINED: the source touches the slots no more; the return
- *	names the evidence
+ * @LKVFENCE_STATUS_DRAINED: the source touches the slots no more, for all it
+ *	had to do is done: evidence SUCCESS_CQE or IN_BAND
  * @LKVFENCE_STATUS_FAILED: the source gave up and proves nothing; evidence
- *	must be NONE. The lease counts as out until the deadline (L4), and no
- *	later return proves it (L5): a source that may yet be able to does not
- *	give its lease back until then
+ *	must be NONE. "Aborted, and my queue is flushed" is this: it lets whole
+ *	messages land. The lease counts as out until the deadline (L4), and the
+ *	source can't prove it any more (L5)
+ * @LKVFENCE_STATUS_REVOKED: the owner of the memory took the access away:
+ *	evidence RQ_FLUSHED, MW_INVALIDATED, QP_DESTROYED or MR_DEREGISTERED.
+ *	That is no return of the source's, so it is accepted for a lease that
+ *	was returned as failed, too
  */
 enum lkvfence_status {
 	LKVFENCE_STATUS_DRAINED		= 1,
 	LKVFENCE_STATUS_FAILED		= 2,
+	LKVFENCE_STATUS_REVOKED		= 3,
 };
 
 /**
  * enum lkvfence_evidence - on what ground a lease counts as quiet, weakest first
  * @LKVFENCE_EVIDENCE_NONE: no lease was ever out: nothing to prove
  * @LKVFENCE_EVIDENCE_TIMEOUT: no proof: the deadline passed. Kernel only
- * @LKVFENCE_EVIDENCE_QP_ERR_SETTLED: reserved. Kernel only
+ * @LKVFENCE_EVIDENCE_QP_ERR_SETTLED: the kernel moved the source's QPs to ERR,
+ *	and settle_ns passed since. Kernel only
  * @LKVFENCE_EVIDENCE_SUCCESS_CQE: the sender saw every work request that it
  *	posted under the lease complete with success (or, for a local copy
  *	engine, the completion of every copy). Error and flush completions
@@ -265,8 +313,8 @@ enum lkvfence_status {
  *	that the source could name returned
  * @LKVFENCE_EVIDENCE_BACKING_GONE: reserved. Kernel only
  *
- * From RQ_FLUSHED on, the access was taken away: a transfer that needed such
- * evidence is released as REVOKED.
+ * QP_ERR_SETTLED, and all from RQ_FLUSHED on: the access was taken away. A
+ * transfer that needed such evidence is released as REVOKED.
  */
 enum lkvfence_evidence {
 	LKVFENCE_EVIDENCE_NONE			= 0,
@@ -282,8 +330,12 @@ enum lkvfence_evidence {
 	LKVFENCE_EVIDENCE_BACKING_GONE		= 10,
 };
 
-/* How many this header knows. */
+/* How many this header knows, and how many structs have room for, for good. */
 #define LKVFENCE_NR_EVIDENCE		11
+#define LKVFENCE_MAX_EVIDENCE		16
+
+/* What a region may accept as proof: bits 1 << enum lkvfence_evidence. */
+#define LKVFENCE_ACCEPT_ALL		0x7fc
 
 /**
  * struct lkvfence_range - consecutive slots
@@ -295,13 +347,16 @@ struct lkvfence_range {
 	__u32 count;
 };
 
+/* SOURCE can bind QPs, and policies with REVOKE can be carried out. */
+#define LKVFENCE_FEATURE_QP		(1ULL << 0)
+
 /**
  * struct lkvfence_info - INFO: versions and limits
  * @size: sizeof(struct lkvfence_info)
  * @flags: 0
  * @abi: out: the module's ABI version
  * @abi_oldest: out: the oldest ABI version whose programs it serves
- * @features: out: 0; bits will name what is optional
+ * @features: out: LKVFENCE_FEATURE_*
  * @max_slots: out: slots in a region
  * @max_ranges: out: ranges in one BEGIN or HOLD
  * @max_leases: out: leases of one transfer
@@ -310,6 +365,10 @@ struct lkvfence_range {
  * @timeout_default_ns: out: the timeout of an ABORT that names none
  * @timeout_min_ns: out: the least that may be asked for
  * @timeout_max_ns: out: the most that may be asked for
+ * @settle_ns: out: how long after a QP was moved to ERR it counts as quiet
+ * @revoke_ns: out: how long a revocation may take
+ * @max_sources: out: sources bound in a region
+ * @max_qps: out: QPs of one source
  * @version: out: the module's version, ends in NUL
  */
 struct lkvfence_info {
@@ -325,6 +384,10 @@ struct lkvfence_info {
 	__u64 timeout_default_ns;
 	__u64 timeout_min_ns;
 	__u64 timeout_max_ns;
+	__u64 settle_ns;
+	__u64 revoke_ns;
+	__u32 max_sources;
+	__u32 max_qps;
 	char version[32];
 };
 
@@ -348,6 +411,10 @@ struct lkvfence_info {
  *	out: that of the region
  * @fd: out: the handle, close-on-exec
  * @created: out: 1 if the region was created by this call
+ * @accepts: evidence that a region that gets created accepts as proof, out of
+ *	LKVFENCE_ACCEPT_ALL; 0: all of it. Ignored otherwise; out: that of the
+ *	region
+ * @pad: 0
  *
  * The region belongs to the caller's effective user and group. Where the
  * region exists, slot_size, base and nr_slots that are not 0 must be those of
@@ -368,6 +435,8 @@ struct lkvfence_open {
 	__u32 mode;
 	__s32 fd;
 	__u32 created;
+	__u32 accepts;
+	__u32 pad;
 };
 
 /**
@@ -389,17 +458,33 @@ struct lkvfence_open {
  * @released: out: transfers released, by outcome
  * @returns_drained: out: returns accepted as drained
  * @returns_failed: out: returns accepted as failed
+ * @returns_revoked: out: returns accepted as revoked
  * @returns_early: out: accepted returns that came before the transfer ended
  * @returns_stale: out: returns refused: the generation is released
  * @returns_unknown: out: returns refused: no such generation, or no lease of
  *	that source
  * @returns_duplicate: out: returns refused: the lease was given back before
+ * @returns_unaccepted: out: returns refused: the region doesn't accept such
+ *	evidence
  * @refused_busy: out: BEGIN and HOLD refused: a slot was taken (EBUSY)
  * @refused_exists: out: BEGIN and HOLD refused: the tag is in use (EEXIST)
  * @refused_limit: out: BEGIN and HOLD refused: too many transfers (ENOSPC)
+ * @refused_revoked: out: BEGIN, HOLD and TAKE refused: a source is revoked or
+ *	lost (ESHUTDOWN)
  * @forced: out: transfers released by an administrator; these are also
  *	released as TIMEOUT
  * @handles: out: open handles of the region
+ * @revokes: out: transfers whose revocation was begun
+ * @revokes_failed: out: of these, and of those that asked for it and could not
+ *	be revoked, the ones that fell back on the rest of their policy
+ * @evidence: out: leases, by the evidence on which they count as quiet; TIMEOUT:
+ *	leases without any when their transfer was released
+ * @sources: out: bound sources
+ * @sources_revoked: out: sources whose leases were revoked
+ * @sources_lost: out: sources that could not be revoked
+ * @strays: out: REPORT: transfers whose slots changed while they were held
+ * @strays_late: out: REPORT: transfers whose slots changed after their release
+ * @mismatches: out: REPORT: transfers whose payload had another checksum
  *
  * All values are of one instant, but for handles.
  */
@@ -421,15 +506,27 @@ struct lkvfence_stat {
 	__u64 released[LKVFENCE_MAX_OUTCOMES];
 	__u64 returns_drained;
 	__u64 returns_failed;
+	__u64 returns_revoked;
 	__u64 returns_early;
 	__u64 returns_stale;
 	__u64 returns_unknown;
 	__u64 returns_duplicate;
+	__u64 returns_unaccepted;
 	__u64 refused_busy;
 	__u64 refused_exists;
 	__u64 refused_limit;
+	__u64 refused_revoked;
 	__u64 forced;
 	__u64 handles;
+	__u64 revokes;
+	__u64 revokes_failed;
+	__u64 evidence[LKVFENCE_MAX_EVIDENCE];
+	__u64 sources;
+	__u64 sources_revoked;
+	__u64 sources_lost;
+	__u64 strays;
+	__u64 strays_late;
+	__u64 mismatches;
 };
 
 /**
@@ -460,7 +557,7 @@ struct lkvfence_stat {
  *
  * Errors: EBUSY a slot is taken (L1); EEXIST a transfer that has not ended has
  * this tag; ENOSPC the region has max_transfers unreleased, or the handle as
- * many unread events; EINVAL a slot or source named twice.
+ * many unread events; EINVAL a slot or source named twice; ESHUTDOWN.
  */
 struct lkvfence_begin {
 	__u32 size;
@@ -491,7 +588,7 @@ struct lkvfence_begin {
  * @pad: 0
  *
  * Errors: ECANCELED the transfer has ended (L3); EEXIST the source has, or
- * had, a lease; ENOSPC it has max_leases; ESTALE, ENOENT.
+ * had, a lease; ENOSPC it has max_leases; ESHUTDOWN, ESTALE, ENOENT.
  */
 struct lkvfence_take {
 	__u32 size;
@@ -506,13 +603,13 @@ struct lkvfence_take {
  * @generation: the transfer
  * @source: whose lease
  * @status: enum lkvfence_status
- * @evidence: enum lkvfence_evidence; with DRAINED one that is neither NONE,
- *	nor TIMEOUT, nor for the kernel alone; with FAILED NONE
+ * @evidence: enum lkvfence_evidence; see the status
  * @result: out: 0, or what is wrong with this item:
  *	-ESTALE     the transfer is released
  *	-ENOENT     no such generation, or the source never had a lease of it
  *	-EALREADY   the lease was given back before; counted, nothing changed
  *	-EINVAL     status and evidence don't make sense
+ *	-EOPNOTSUPP the region doesn't accept such evidence; nothing changed
  * @released: out: 1 if this return released the transfer
  */
 struct lkvfence_return_item {
@@ -622,11 +719,13 @@ struct lkvfence_release {
  * @LKVFENCE_LEASE_OUT: granted, not given back
  * @LKVFENCE_LEASE_DRAINED: given back with proof
  * @LKVFENCE_LEASE_FAILED: given back without proof
+ * @LKVFENCE_LEASE_REVOKED: its access was taken away
  */
 enum lkvfence_lease_state {
 	LKVFENCE_LEASE_OUT		= 1,
 	LKVFENCE_LEASE_DRAINED		= 2,
 	LKVFENCE_LEASE_FAILED		= 3,
+	LKVFENCE_LEASE_REVOKED		= 4,
 };
 
 /**
@@ -659,6 +758,8 @@ enum lkvfence_query_by {
 #define LKVFENCE_TRANSFER_QUARANTINED	(1U << 0)	/* past its deadline */
 #define LKVFENCE_TRANSFER_ORPHANED	(1U << 1)	/* no handle owns it: may be adopted */
 #define LKVFENCE_TRANSFER_MINE		(1U << 2)	/* this handle owns it */
+#define LKVFENCE_TRANSFER_REVOKING	(1U << 3)	/* its access is being taken away */
+#define LKVFENCE_TRANSFER_REVOCABLE	(1U << 4)	/* it can be revoked */
 
 /**
  * struct lkvfence_query - QUERY: one unreleased transfer
@@ -727,24 +828,136 @@ struct lkvfence_adopt {
 };
 
 /**
+ * struct lkvfence_qp - a queue pair of this host
+ * @device: the RDMA device's name (mlx5_0), ends in NUL
+ * @number: the QP's number
+ * @pad: 0
+ */
+struct lkvfence_qp {
+	char device[64];
+	__u32 number;
+	__u32 pad;
+};
+
+#define LKVFENCE_SOURCE_UNBIND		(1U << 0)	/* it has no QPs any more */
+#define LKVFENCE_SOURCE_FLAGS		LKVFENCE_SOURCE_UNBIND
+
+/**
+ * struct lkvfence_source - SOURCE: bind a source to its queue pairs
+ * @size: sizeof(struct lkvfence_source)
+ * @flags: LKVFENCE_SOURCE_*
+ * @source: which
+ * @nr_qps: 1 to max_qps; with UNBIND 0
+ * @qps: pointer to struct lkvfence_qp[nr_qps]: all QPs, of one process, through
+ *	which the source may reach the slots. They are RC or UC, connected
+ *	(RTR or RTS), and the caller's own
+ * @peer: whom the source stands for, for people to read; ends in NUL
+ * @binding: out: a number for this binding that is never given twice in a load
+ *	of the module
+ *
+ * It holds for leases granted from now on. A source that is bound already is
+ * bound anew, with UNBIND not at all, where it has no lease that is not proven
+ * quiet (EBUSY). The binding belongs to the handle: when that is closed, the
+ * source is unbound as soon as it has no such lease.
+ *
+ * Nothing is held of the QP: the process may destroy it at any time. Its number,
+ * device, process and connection are remembered, so that another one of the same
+ * number is not taken for it.
+ *
+ * Errors: EOPNOTSUPP without LKVFENCE_FEATURE_QP; ENODEV no such device in the
+ * caller's network namespace; ENOENT no such QP; EPERM the QP is another
+ * process's (or was inherited over fork(2)); EPROTONOSUPPORT it is not RC or
+ * UC; ENOTCONN it isn't connected; EBUSY; ENOSPC the region has max_sources;
+ * ERANGE nr_qps. With UNBIND: ENOENT the source isn't bound.
+ */
+struct lkvfence_source {
+	__u32 size;
+	__u32 flags;
+	__u32 source;
+	__u32 nr_qps;
+	__u64 qps;
+	char peer[64];
+	__u64 binding;
+};
+
+/**
+ * struct lkvfence_quiet - QUIET: what the owner of a source's QP saw of it
+ * @size: sizeof(struct lkvfence_quiet)
+ * @flags: 0
+ * @binding: the source's binding, of this handle
+ * @qp: which of its QPs, by index; LKVFENCE_QUIET_ALL for all of them
+ * @evidence: RQ_FLUSHED, QP_DESTROYED or MR_DEREGISTERED
+ *
+ * Where the source is not being revoked, it is from now on: the access is gone.
+ * Errors: ENOENT no such binding of this handle, any more; ERANGE no such QP;
+ * EALREADY the QP is quiet, and nothing changed; EINVAL other evidence;
+ * EOPNOTSUPP the region doesn't accept it.
+ */
+struct lkvfence_quiet {
+	__u32 size;
+	__u32 flags;
+	__u64 binding;
+	__u32 qp;
+	__u32 evidence;
+};
+
+#define LKVFENCE_QUIET_ALL		0xffffffffU
+
+/**
+ * enum lkvfence_report_kind - what was found
+ * @LKVFENCE_REPORT_STRAY: slots of the transfer changed between its end and its
+ *	release: a late write that the fence caught
+ * @LKVFENCE_REPORT_STRAY_LATE: they changed after the release
+ * @LKVFENCE_REPORT_MISMATCH: the payload that arrived isn't what was sent
+ */
+enum lkvfence_report_kind {
+	LKVFENCE_REPORT_STRAY		= 1,
+	LKVFENCE_REPORT_STRAY_LATE	= 2,
+	LKVFENCE_REPORT_MISMATCH	= 3,
+};
+
+/**
+ * struct lkvfence_report - REPORT: count what a look at the memory found
+ * @size: sizeof(struct lkvfence_report)
+ * @flags: 0
+ * @generation: the transfer, released or not
+ * @kind: enum lkvfence_report_kind
+ * @nr_slots: how many slots, at least 1; goes into the kernel's log
+ *
+ * Errors: ENOENT the generation was never issued; EINVAL no such kind, or no
+ * slots.
+ */
+struct lkvfence_report {
+	__u32 size;
+	__u32 flags;
+	__u64 generation;
+	__u32 kind;
+	__u32 nr_slots;
+};
+
+/**
  * enum lkvfence_event_type - what an event tells
  * @LKVFENCE_EVENT_ENDED: ended by somebody else; slots held
  * @LKVFENCE_EVENT_QUARANTINED: past its deadline; slots stay out
  * @LKVFENCE_EVENT_RELEASED: slots free
+ * @LKVFENCE_EVENT_REVOKE: a source that this handle bound is being revoked: look
+ *	at its QPs, and say by QUIET what is seen
  */
 enum lkvfence_event_type {
 	LKVFENCE_EVENT_ENDED		= 1,
 	LKVFENCE_EVENT_QUARANTINED	= 2,
 	LKVFENCE_EVENT_RELEASED		= 3,
+	LKVFENCE_EVENT_REVOKE		= 4,
 };
 
 #define LKVFENCE_EVENT_TAINTED		(1U << 0)	/* no proof: don't read or cache (L7) */
 #define LKVFENCE_EVENT_FORCED		(1U << 1)	/* by an administrator */
+#define LKVFENCE_EVENT_STRAY		(1U << 2)	/* set by the library: slots changed while held */
 
 /**
  * struct lkvfence_event - what read(2) on a handle returns
- * @generation: the transfer
- * @tag: its tag
+ * @generation: the transfer; REVOKE: the binding
+ * @tag: its tag; REVOKE: the source
  * @time_ns: when it happened
  * @held_ns: RELEASED: time from the end to the release, else 0
  * @type: enum lkvfence_event_type
@@ -752,13 +965,14 @@ enum lkvfence_event_type {
  * @outcome: RELEASED: enum lkvfence_outcome, else 0
  * @evidence: RELEASED: the weakest enum lkvfence_evidence among its leases
  * @reason: enum lkvfence_reason
- * @nr_slots: its slots
- * @leases_out: leases without proof, as it is read
+ * @nr_slots: its slots; REVOKE: 0
+ * @leases_out: leases without proof, as it is read: the transfer's, or the
+ *	source's
  * @pad: 0
  *
  * The size is fixed: later ABIs use other types, not longer events. A handle
- * gets other types than these only if it asked for them when that is possible;
- * all the same, a program passes over types that it doesn't know.
+ * gets other types than the first three only if it asked for them: REVOKE, by
+ * SOURCE. All the same, a program passes over types that it doesn't know.
  */
 struct lkvfence_event {
 	__u64 generation;

@@ -41,4 +41,10 @@ static inline void list_del_init(struct list_head *node)
 	INIT_LIST_HEAD(node);
 }
 
+static inline void list_move_tail(struct list_head *node, struct list_head *head)
+{
+	list_del_init(node);
+	list_add_tail(node, head);
+}
+
 #endif /* LKVFENCE_SHIM_LIST_H */

@@ -10,7 +10,7 @@ FENCE_TESTS := $(patsubst tests/unit/fence/%.c,$(FENCE_T)/%,\
 # Newer releases of cmocka have other names for some of what older ones need.
 FENCE_CC     = $(CC) $(CFLAGS) -Wno-deprecated-declarations -fsanitize=address,undefined -fno-sanitize-recover=all \
 	       -D_GNU_SOURCE -Itests/shim -Iuapi -Ikmod
-FENCE_DEPS  := tests/unit/fence/rig.h kmod/fence.h uapi/linux/lkvfence.h \
+FENCE_DEPS  := tests/unit/fence/rig.h kmod/fence.h kmod/fence_index.h uapi/linux/lkvfence.h \
 	       $(wildcard tests/shim/linux/*.h)
 
 .PHONY: check-fence-needs
