@@ -702,13 +702,16 @@ u32 fence_source_quiet(struct fence *f, struct fence_source *s, u32 evidence,
 	struct fence_lease *lease;
 	u32 nr;
 
-	for (nr = 0; nr < max && (lease = first_of(&s->ended)); nr++) {
-		struct fence_transfer *t = lease->transfer;
+	for (nr = 0; nr < max && s->nr_leases; nr++) {
+		struct fence_transfer *t;
 
+		/* One that was lost has them in the other list. */
+		lease = first_of(&s->ended) ?: first_of(&s->leases);
+		t = lease->transfer;
 		prove(f, t, lease, LKVFENCE_LEASE_REVOKED, evidence);
 		settle(f, t, now);
 	}
-	if (nr < max && s->state == FENCE_SOURCE_REVOKING) {
+	if (nr < max && s->state != FENCE_SOURCE_REVOKED) {
 		s->state = FENCE_SOURCE_REVOKED;
 		f->counts.sources_revoked++;
 	}

@@ -448,7 +448,8 @@ u32 fence_source_end(struct fence *f, struct fence_source *s,
 /**
  * fence_source_quiet() - a source's access is gone: its leases are revoked
  * @f: the fence
- * @s: the source, in the state REVOKING, and seen to by fence_source_end()
+ * @s: the source, in the state REVOKING or LOST, and all of its leases seen to
+ *	by fence_source_end()
  * @evidence: on what ground; one that is accepted
  * @now: the time
  * @max: as in fence_source_end()
@@ -461,13 +462,14 @@ u32 fence_source_quiet(struct fence *f, struct fence_source *s, u32 evidence,
 /**
  * fence_source_lost() - a source's access can't be taken away
  * @f: the fence
- * @s: the source, in the state REVOKING or LOST
+ * @s: the source, in the state REVOKING or LOST, and all of its leases seen to
+ *	by fence_source_end()
  * @max: as in fence_source_end()
  *
  * Transfers that are revoked for their own sake go on to the rest of their
  * policy at their deadlines, which may be past.
  *
- * Return: as in fence_source_end(); with 0 that was all.
+ * Return: as in fence_source_end().
  */
 u32 fence_source_lost(struct fence *f, struct fence_source *s, u32 max);
 
