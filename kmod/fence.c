@@ -213,14 +213,15 @@ static void settle(struct fence *f, struct fence_transfer *t, u64 now)
 
 /*
  * Have the access taken away, if each unproven lease is of a source that can
- * be. L4: the clock moves later, so that there is time for it; L8: once.
+ * be. L4: the clock moves later, so that there is time for it; L8: once. A
+ * second time could do no more: after the first no source of it is untouched.
  */
 static bool start_revoking(struct fence *f, struct fence_transfer *t,
 			   const struct fence_limits *limits, u64 now)
 {
 	struct rb_node *n;
 
-	if (t->revoking || !fence_revocable(t))
+	if (t->tried || !fence_revocable(t))
 		return false;
 	for_each_lease(t, n) {
 		if (to_lease(n)->bound)
@@ -610,11 +611,20 @@ static void quarantine(struct fence *f, struct fence_transfer *t, u64 now)
 	tell(f, t, FENCE_NEWS_QUARANTINED);
 }
 
+/* What was to be revoked is left to the rest of its policy: counted once. */
+static void fall_back(struct fence *f, struct fence_transfer *t)
+{
+	if (t->fell_back)
+		return;
+	t->fell_back = true;
+	f->counts.revokes_failed++;
+}
+
 /* The deadline passed: the rest of the policy. */
 static void give_up(struct fence *f, struct fence_transfer *t, u64 now)
 {
 	if (t->tried || t->policy & REVOKES)
-		f->counts.revokes_failed++;
+		fall_back(f, t);
 	t->revoking = false;
 	if ((t->policy & ~REVOKES) == LKVFENCE_POLICY_TAINT)
 		release(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
@@ -635,7 +645,7 @@ u32 fence_expire(struct fence *f, const struct fence_limits *limits, u64 now,
 		if (t->state == LKVFENCE_STATE_WAITING)
 			end(f, t, LKVFENCE_REASON_EXPIRED, limits->default_ns,
 			    limits, now);
-		else if (t->tried || !(fence_policy(t) & REVOKES) ||
+		else if (!(fence_policy(t) & REVOKES) ||
 			 !start_revoking(f, t, limits, now))
 			give_up(f, t, now);
 	}
@@ -725,7 +735,7 @@ static void stop_revoking(struct fence *f, struct fence_transfer *t)
 		return;
 	t->revoking = false;
 	if (t->quarantined)
-		f->counts.revokes_failed++;
+		fall_back(f, t);
 	else
 		set_clock(f, t, t->deadline_ns);
 }

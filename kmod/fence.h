@@ -119,7 +119,8 @@ struct fence_lease {
  * @weakest: the weakest evidence among its proven leases, then of its release
  * @revoked: a lease was revoked
  * @revoking: its sources are being revoked for its sake
- * @tried: they were once
+ * @tried: they were once, and won't be again
+ * @fell_back: it is counted as one that wasn't revoked
  * @quarantined: it is in quarantine
  * @forced: it was released by an administrator
  */
@@ -158,6 +159,7 @@ struct fence_transfer {
 	bool revoked;
 	bool revoking;
 	bool tried;
+	bool fell_back;
 	bool quarantined;
 	bool forced;
 };
