@@ -46,7 +46,9 @@ int call_stat(struct handle *h, void *argp)
 
 static bool is_policy(u32 policy)
 {
-	return policy <= LKVFENCE_POLICY_QUARANTINE;
+	const u32 revokes = LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW;
+
+	return (policy & ~revokes) <= LKVFENCE_POLICY_QUARANTINE;
 }
 
 /* What an engine may give as a reason, where 0 stands for ABORTED. */
@@ -319,7 +321,7 @@ int call_abort(struct handle *h, void *argp)
 		/* Before it is settled, and perhaps freed. */
 		arg->generation = t->generation;
 		arg->tag = t->tag;
-		arg->policy_in_force = t->policy;
+		arg->policy_in_force = fence_policy(t);
 		arg->reason_in_force = t->reason;
 		arg->state = t->state;
 		arg->deadline_ns = t->state == LKVFENCE_STATE_RELEASED ?
@@ -408,10 +410,12 @@ static void describe(const struct fence_transfer *ft, const struct handle *h,
 	arg->generation = ft->generation;
 	arg->tag = ft->tag;
 	arg->state = ft->state;
-	arg->policy = ft->policy;
+	arg->policy = fence_policy(ft);
 	arg->reason = ft->reason;
 	arg->flags = (ft->quarantined ? LKVFENCE_TRANSFER_QUARANTINED : 0) |
 		     (t->owner ? 0 : LKVFENCE_TRANSFER_ORPHANED) |
+		     (ft->revoking ? LKVFENCE_TRANSFER_REVOKING : 0) |
+		     (fence_revocable(ft) ? LKVFENCE_TRANSFER_REVOCABLE : 0) |
 		     (t->owner == h ? LKVFENCE_TRANSFER_MINE : 0);
 	arg->nr_slots = ft->nr_slots;
 	arg->begun_ns = ft->begun_ns;
@@ -532,6 +536,26 @@ int call_adopt(struct handle *h, void *argp)
 			list_add_tail(&t->owned, &h->transfers);
 		}
 	}
+	mutex_unlock(&r->lock);
+	return err;
+}
+
+/*
+ * REPORT
+ */
+
+int call_report(struct handle *h, void *argp)
+{
+	struct lkvfence_report *arg = argp;
+	struct region *r = h->region;
+	int err;
+
+	if (arg->flags || !arg->nr_slots)
+		return -EINVAL;
+	mutex_lock(&r->lock);
+	err = fence_report(&r->fence, arg->generation, arg->kind);
+	if (!err)
+		region_log_report(r, arg);
 	mutex_unlock(&r->lock);
 	return err;
 }

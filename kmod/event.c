@@ -5,15 +5,28 @@
  * queue, copy, and only then take off what was copied. read_lock keeps other
  * readers away in between. A transfer on the queue can't vanish meanwhile: it
  * is freed when its last event is taken off, here, or when the handle closes,
- * which the file that is being read prevents.
+ * which the file that is being read prevents. A source can, when it is unbound,
+ * so it is referenced for as long.
  */
 #include <linux/uaccess.h>
 
 #include "compat.h"
 #include "event.h"
+#include "source.h"
 
 /* Events copied in one go; they are on the stack. */
 #define BATCH	8
+
+void event_added(struct handle *h)
+{
+	WRITE_ONCE(h->nr_unread, h->nr_unread + 1);
+	wake_up_interruptible_poll(&h->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+void event_removed(struct handle *h)
+{
+	WRITE_ONCE(h->nr_unread, h->nr_unread - 1);
+}
 
 void event_post(struct transfer *t, u32 bits)
 {
@@ -35,7 +48,7 @@ void event_forget(struct transfer *t)
 	if (list_empty(&t->unread))
 		return;
 	list_del_init(&t->unread);
-	WRITE_ONCE(t->owner->nr_unread, t->owner->nr_unread - 1);
+	event_removed(t->owner);
 }
 
 static void describe(const struct fence_transfer *t, u32 bit,
@@ -72,12 +85,28 @@ static void describe(const struct fence_transfer *t, u32 bit,
 	}
 }
 
+/* Entries come from @source first, and where that is NULL from @transfer. */
 struct batch {
 	u32 nr;
+	struct source *source[BATCH];
 	struct transfer *transfer[BATCH];
 	u32 bit[BATCH];
 	struct lkvfence_event event[BATCH];
 };
+
+/* Look at sources: they are few, and somebody is waiting for an answer. */
+static void peek_sources(struct handle *h, struct batch *b, u32 max)
+{
+	struct source *s;
+
+	list_for_each_entry(s, &h->unread_sources, unread) {
+		if (b->nr == max)
+			break;
+		source_get(s);
+		b->source[b->nr] = s;
+		source_describe(s, &b->event[b->nr++]);
+	}
+}
 
 /* Look at up to @max events at the head of the queue. */
 static void peek(struct handle *h, struct batch *b, u32 max)
@@ -86,17 +115,20 @@ static void peek(struct handle *h, struct batch *b, u32 max)
 
 	b->nr = 0;
 	mutex_lock(&h->region->lock);
+	peek_sources(h, b, max);
 	list_for_each_entry(t, &h->unread, unread) {
 		u32 bits = t->pending;
 
+		if (b->nr == max)
+			break;
+
 		/* The lowest bit first: ENDED, QUARANTINED, RELEASED. */
 		for (; bits && b->nr < max; bits &= bits - 1, b->nr++) {
+			b->source[b->nr] = NULL;
 			b->transfer[b->nr] = t;
 			b->bit[b->nr] = bits & -bits;
 			describe(&t->fence, bits & -bits, &b->event[b->nr]);
 		}
-		if (b->nr == max)
-			break;
 	}
 	mutex_unlock(&h->region->lock);
 }
@@ -110,6 +142,10 @@ static void consume(struct handle *h, struct batch *b)
 	for (i = 0; i < b->nr; i++) {
 		struct transfer *t = b->transfer[i];
 
+		if (b->source[i]) {
+			source_forget_event(b->source[i]);
+			continue;
+		}
 		t->pending &= ~b->bit[i];
 		if (t->pending)
 			continue;
@@ -118,6 +154,14 @@ static void consume(struct handle *h, struct batch *b)
 			transfer_free(t, h);
 	}
 	mutex_unlock(&h->region->lock);
+}
+
+static void put_sources(struct batch *b)
+{
+	u32 i;
+
+	for (i = 0; i < b->nr && b->source[i]; i++)
+		source_put(b->source[i]);
 }
 
 /* Returns the number of bytes; 0 when there is no event. */
@@ -140,11 +184,13 @@ static ssize_t read_some(struct handle *h, char __user *buf, size_t len,
 				  sizeof(struct lkvfence_event)));
 		if (!b.nr)
 			break;
-		if (copy_to_user(buf + done, b.event, b.nr * sizeof(*b.event))) {
+		if (copy_to_user(buf + done, b.event, b.nr * sizeof(*b.event)))
 			err = -EFAULT;
+		else
+			consume(h, &b);
+		put_sources(&b);
+		if (err)
 			break;
-		}
-		consume(h, &b);
 		done += b.nr * sizeof(*b.event);
 		if (signal_pending(current))
 			break;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Events on a handle: what its transfers have to tell, read with read(2).
+ * Events on a handle: what its transfers, and the sources that it bound, have to
+ * tell, read with read(2).
  *
  * An event takes no memory of its own: a transfer with something to tell is
- * queued on its owner and stays until it was read. So events can't be lost,
+ * queued on its owner and stays until it was read; a source on the handle that
+ * bound it. So events can't be lost,
  * and a reader that never comes costs what its transfers cost, up to a limit
  * at which its own BEGINs are refused (L9).
  */
@@ -27,6 +29,10 @@ void event_post(struct transfer *t, u32 bits);
  * @t: the transfer; its region is locked
  */
 void event_forget(struct transfer *t);
+
+/* One entry more, or less, on a handle's queues; its region is locked. */
+void event_added(struct handle *h);
+void event_removed(struct handle *h);
 
 ssize_t event_read(struct file *file, char __user *buf, size_t len, loff_t *pos);
 __poll_t event_poll(struct file *file, poll_table *table);

@@ -14,10 +14,12 @@
 #include <linux/time.h>
 
 #include "main.h"
+#include "rdma.h"
 #include "region.h"
 #include "uapi.h"
 
 struct workqueue_struct *lkvfence_wq;
+struct workqueue_struct *lkvfence_revoke_wq;
 struct kobject *regions_kobj;
 
 atomic64_t objects_created[NR_OBJECTS];
@@ -34,6 +36,18 @@ static uint timeout_max_ms = 3600 * MSEC_PER_SEC;
 static uint max_slots = 1U << 24;
 static uint max_regions = 1024;
 static uint max_transfers = 1U << 20;
+static uint max_sources = 4096;
+
+/*
+ * How long after a QP was moved to ERR nothing comes through it any more. What
+ * had been accepted before may still be on its way to memory. With Soft-RoCE it
+ * is one packet that a thread is copying, so this bounds how long that thread
+ * may not get to run; with hardware it is what is inside the device and on its
+ * bus, where an unanswered transaction is given up after 50 ms at most.
+ */
+static uint settle_ms = 100;
+/* How long the rest of a revocation may take, the driver's part above all. */
+static uint revoke_timeout_ms = 2000;
 
 /* At load they come one by one, and module init looks at all of them. */
 static bool loaded;
@@ -67,6 +81,26 @@ static const struct kernel_param_ops timeout_ops = {
 	.get	= param_get_uint,
 };
 
+/* At least 1, and so little that sums of times can't overflow. */
+static int set_duration(const char *val, const struct kernel_param *kp)
+{
+	uint new;
+	int err;
+
+	err = kstrtouint(val, 0, &new);
+	if (err)
+		return err;
+	if (!new || new > 600 * MSEC_PER_SEC)
+		return -EINVAL;
+	WRITE_ONCE(*(uint *)kp->arg, new);
+	return 0;
+}
+
+static const struct kernel_param_ops duration_ops = {
+	.set	= set_duration,
+	.get	= param_get_uint,
+};
+
 module_param_cb(timeout_default_ms, &timeout_ops, &timeout_default_ms, 0644);
 MODULE_PARM_DESC(timeout_default_ms, "How long a hold waits for proof where nothing else is asked for, in ms (30000)");
 module_param_cb(timeout_min_ms, &timeout_ops, &timeout_min_ms, 0644);
@@ -80,6 +114,13 @@ MODULE_PARM_DESC(max_regions, "Regions (1024)");
 module_param(max_transfers, uint, 0644);
 MODULE_PARM_DESC(max_transfers, "Unreleased transfers of a region, and unread events of a handle (1048576)");
 
+module_param(max_sources, uint, 0644);
+MODULE_PARM_DESC(max_sources, "Bound sources of a region (4096)");
+module_param_cb(settle_ms, &duration_ops, &settle_ms, 0644);
+MODULE_PARM_DESC(settle_ms, "How long after it was moved to ERR a queue pair counts as quiet, in ms, 1 to 600000 (100)");
+module_param_cb(revoke_timeout_ms, &duration_ops, &revoke_timeout_ms, 0644);
+MODULE_PARM_DESC(revoke_timeout_ms, "How long a revocation may take, beside settle_ms, in ms, 1 to 600000 (2000)");
+
 static u64 ms_to_ns(uint ms)
 {
 	return (u64)ms * NSEC_PER_MSEC;
@@ -90,6 +131,8 @@ struct fence_limits param_limits(void)
 	return (struct fence_limits) {
 		.default_ns	= ms_to_ns(READ_ONCE(timeout_default_ms)),
 		.max_ns		= ms_to_ns(READ_ONCE(timeout_max_ms)),
+		.revoke_ns	= ms_to_ns(READ_ONCE(settle_ms)) +
+				  ms_to_ns(READ_ONCE(revoke_timeout_ms)),
 	};
 }
 
@@ -112,6 +155,16 @@ u32 param_max_regions(void)
 u32 param_max_transfers(void)
 {
 	return READ_ONCE(max_transfers);
+}
+
+u32 param_max_sources(void)
+{
+	return READ_ONCE(max_sources);
+}
+
+u64 param_settle_ns(void)
+{
+	return ms_to_ns(READ_ONCE(settle_ms));
 }
 
 /*
@@ -176,12 +229,20 @@ static int __init lkvfence_init(void)
 	lkvfence_wq = alloc_workqueue("lkvfence", WQ_UNBOUND, 0);
 	if (!lkvfence_wq)
 		return -ENOMEM;
+	lkvfence_revoke_wq = alloc_workqueue("lkvfence_revoke", WQ_UNBOUND, 0);
+	if (!lkvfence_revoke_wq) {
+		err = -ENOMEM;
+		goto destroy_wq;
+	}
+	err = qp_init();
+	if (err)
+		goto destroy_revoke_wq;
 
 	/* Regions live below the module, so that they can before the device does. */
 	regions_kobj = kobject_create_and_add("regions", &THIS_MODULE->mkobj.kobj);
 	if (!regions_kobj) {
 		err = -ENOMEM;
-		goto destroy_wq;
+		goto exit_qp;
 	}
 
 	err = misc_register(&device);
@@ -195,6 +256,10 @@ static int __init lkvfence_init(void)
 
 put_regions:
 	kobject_put(regions_kobj);
+exit_qp:
+	qp_exit();
+destroy_revoke_wq:
+	destroy_workqueue(lkvfence_revoke_wq);
 destroy_wq:
 	destroy_workqueue(lkvfence_wq);
 	return err;
@@ -207,7 +272,9 @@ static void __exit lkvfence_exit(void)
 	misc_deregister(&device);
 	kobject_put(regions_kobj);
 	/* The last region's work may still be on its way out. */
+	destroy_workqueue(lkvfence_revoke_wq);
 	destroy_workqueue(lkvfence_wq);
+	qp_exit();
 }
 
 module_init(lkvfence_init);

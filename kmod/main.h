@@ -24,6 +24,8 @@ u64 param_timeout_min_ns(void);
 u32 param_max_slots(void);
 u32 param_max_regions(void);
 u32 param_max_transfers(void);
+u32 param_max_sources(void);
+u64 param_settle_ns(void);
 
 /**
  * generation_next() - a number that was never given before
@@ -39,12 +41,16 @@ u64 generation_last(void);
 /* Runs what deadlines cause. Unbound: regions don't wait for each other (L9). */
 extern struct workqueue_struct *lkvfence_wq;
 
+/* Takes sources' access away; a driver may keep it waiting. Unbound, too. */
+extern struct workqueue_struct *lkvfence_revoke_wq;
+
 /* Kinds of object, counted so that tests can see that created == destroyed. */
 enum object {
 	OBJECT_REGION,
 	OBJECT_HANDLE,
 	OBJECT_TRANSFER,
 	OBJECT_LEASE,		/* of TAKE; those of BEGIN are part of the transfer */
+	OBJECT_SOURCE,
 	NR_OBJECTS,
 };
 

@@ -21,6 +21,7 @@
 #include "event.h"
 #include "main.h"
 #include "region.h"
+#include "source.h"
 
 /* Transfers orphaned before others get the region's lock. */
 #define BATCH		64
@@ -179,6 +180,20 @@ static void log_news(struct region *r, const struct fence_transfer *t, u32 bits)
 			  t->nr_slots);
 }
 
+void region_log_report(struct region *r, const struct lkvfence_report *report)
+{
+	const char *what = "arrived damaged";
+
+	if (report->kind == LKVFENCE_REPORT_STRAY)
+		what = "changed while held: a late write that did no harm";
+	else if (report->kind == LKVFENCE_REPORT_STRAY_LATE)
+		what = "changed after their release without proof";
+	if (__ratelimit(&r->log))
+		pr_notice("region %s: generation %llu: %u slots %s\n",
+			  kobject_name(&r->kobj), report->generation,
+			  report->nr_slots, what);
+}
+
 void region_settle(struct region *r, const struct handle *caller, u32 mute)
 {
 	struct fence_transfer *ft;
@@ -189,6 +204,9 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 		struct transfer *t = to_transfer(ft);
 
 		log_news(r, ft, bits);
+		if (bits & FENCE_NEWS_REVOKING)
+			sources_revoke(r, ft);
+		bits &= ~FENCE_NEWS_REVOKING;
 		if (bits & FENCE_NEWS_RELEASED)
 			list_del_init(&t->owned);
 		if (t->owner)
@@ -196,6 +214,8 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 		if (bits & FENCE_NEWS_RELEASED && !t->pending)
 			transfer_free(t, t->owner);
 	}
+	if (!list_empty(&r->orphan_sources))
+		sources_sweep(r);
 	clock_update(r);
 }
 
@@ -212,6 +232,8 @@ struct handle *handle_alloc(struct region *r)
 	h->region = r;
 	INIT_LIST_HEAD(&h->transfers);
 	INIT_LIST_HEAD(&h->unread);
+	INIT_LIST_HEAD(&h->sources);
+	INIT_LIST_HEAD(&h->unread_sources);
 	init_waitqueue_head(&h->wait);
 	mutex_init(&h->read_lock);
 	spin_lock_init(&h->spare_lock);
@@ -229,6 +251,7 @@ static bool orphan_some(struct handle *h, const struct fence_limits *limits)
 	bool done;
 
 	mutex_lock(&r->lock);
+	sources_leave(h);
 	while (nr && !list_empty(&h->transfers)) {
 		t = list_first_entry(&h->transfers, struct transfer, owned);
 		list_del_init(&t->owned);
@@ -327,6 +350,9 @@ static struct region *region_alloc(const struct lkvfence_open *arg)
 	/* L5: what was issued before, in a region of this name too, is stale. */
 	r->fence.last_generation = generation_last();
 	clock_init(r);
+	INIT_LIST_HEAD(&r->orphan_sources);
+	if (arg->accepts)
+		r->fence.accepts = arg->accepts;
 	ratelimit_state_init(&r->log, LOG_INTERVAL, LOG_BURST);
 	return r;
 }
@@ -375,6 +401,7 @@ static int region_join(struct region *r, struct lkvfence_open *arg)
 	arg->base = r->base;
 	arg->nr_slots = r->fence.nr_slots;
 	arg->mode = r->mode;
+	arg->accepts = r->fence.accepts;
 	if (!same)
 		return -ENOTUNIQ;
 	region_get(r);
@@ -426,6 +453,7 @@ struct region *region_open(struct lkvfence_open *arg)
 		r = new;
 		err = region_publish(new, arg->name);
 		if (!err) {
+			arg->accepts = r->fence.accepts;
 			arg->created = 1;
 			new = NULL;
 		}
@@ -508,14 +536,26 @@ static void copy_counts(struct lkvfence_stat *stat, const struct fence_counts *c
 	memcpy(stat->released, c->released, sizeof(stat->released));
 	stat->returns_drained = c->returns_drained;
 	stat->returns_failed = c->returns_failed;
+	stat->returns_revoked = c->returns_revoked;
 	stat->returns_early = c->returns_early;
 	stat->returns_stale = c->returns_stale;
 	stat->returns_unknown = c->returns_unknown;
 	stat->returns_duplicate = c->returns_duplicate;
+	stat->returns_unaccepted = c->returns_unaccepted;
 	stat->refused_busy = c->refused_busy;
 	stat->refused_exists = c->refused_exists;
 	stat->refused_limit = c->refused_limit;
+	stat->refused_revoked = c->refused_revoked;
 	stat->forced = c->forced;
+	stat->revokes = c->revokes;
+	stat->revokes_failed = c->revokes_failed;
+	BUILD_BUG_ON(sizeof(stat->evidence) != sizeof(c->evidence));
+	memcpy(stat->evidence, c->evidence, sizeof(stat->evidence));
+	stat->sources_revoked = c->sources_revoked;
+	stat->sources_lost = c->sources_lost;
+	stat->strays = c->strays;
+	stat->strays_late = c->strays_late;
+	stat->mismatches = c->mismatches;
 }
 
 /* Add one region's gauges to @stat, and its counters to @counts. */
@@ -533,6 +573,7 @@ static void sum_region(struct region *r, struct lkvfence_stat *stat,
 	stat->transfers_alive += f->transfers_alive;
 	stat->transfers_held += f->transfers_held;
 	stat->transfers_quarantined += f->transfers_quarantined;
+	stat->sources += f->nr_sources;
 	oldest = list_first_entry_or_null(&f->held, struct fence_transfer, held);
 	if (oldest)
 		stat->oldest_hold_ns = max(stat->oldest_hold_ns,

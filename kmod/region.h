@@ -12,9 +12,11 @@
  *                       handles' event queues. No user memory is touched and
  *                       nothing is allocated under it; it is a mutex because
  *                       taking and giving back many ranges takes its time
+ *   bound_lock          in source.c: the table of bound QPs; nothing is taken
+ *                       under it
  *
  * A region is referenced by the table while it has handles or unreleased
- * transfers, by each handle, and by work that is queued for it. A transfer is
+ * transfers, by each handle, by each source, and by work that is queued for it. A transfer is
  * referenced by the fence until released, and by its owner's event queue until
  * its last event is read; both under region->lock, so there is no counting.
  */
@@ -56,6 +58,7 @@
  * @timer: fires at @armed
  * @armed: U64_MAX, or when @timer fires; guarded by @lock
  * @work: acts on what the timer saw
+ * @orphan_sources: bound sources whose handle is closed; guarded by @lock
  * @log: keeps a storm of timeouts out of the kernel's log; guarded by @lock
  */
 struct region {
@@ -75,6 +78,7 @@ struct region {
 	struct hrtimer timer;
 	u64 armed;
 	struct work_struct work;
+	struct list_head orphan_sources;
 	struct ratelimit_state log;
 };
 
@@ -83,7 +87,9 @@ struct region {
  * @region: referenced
  * @transfers: unreleased transfers that it owns; guarded by region->lock
  * @unread: transfers with events to read; guarded by region->lock
- * @nr_unread: how many; written under region->lock, poll(2) looks without
+ * @sources: sources that it bound; guarded by region->lock
+ * @unread_sources: of these, those with an event to read; guarded likewise
+ * @nr_unread: entries of @unread and @unread_sources; written under region->lock, poll(2) looks without
  * @wait: readers
  * @read_lock: see above
  * @spare_lock: guards @spare and @nr_spare; nothing is taken under it
@@ -94,6 +100,8 @@ struct handle {
 	struct region *region;
 	struct list_head transfers;
 	struct list_head unread;
+	struct list_head sources;
+	struct list_head unread_sources;
 	u32 nr_unread;
 	wait_queue_head_t wait;
 	struct mutex read_lock;	/* see above */
@@ -162,6 +170,13 @@ void region_close(struct region *r);
  * read of. The only place where the fence's news are taken.
  */
 void region_settle(struct region *r, const struct handle *caller, u32 mute);
+
+/**
+ * region_log_report() - what a look at the memory found, for the kernel's log
+ * @r: the region, locked
+ * @report: what was found
+ */
+void region_log_report(struct region *r, const struct lkvfence_report *report);
 
 /**
  * region_retire() - drop the region from the table if nobody needs it

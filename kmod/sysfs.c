@@ -10,6 +10,7 @@
 #include <linux/sysfs.h>
 
 #include "main.h"
+#include "rdma.h"
 #include "region.h"
 
 /**
@@ -81,15 +82,36 @@ static struct value values[] = {
 	VALUE(released_gone, released[LKVFENCE_OUTCOME_GONE]),
 	VALUE(returns_drained, returns_drained),
 	VALUE(returns_failed, returns_failed),
+	VALUE(returns_revoked, returns_revoked),
 	VALUE(returns_early, returns_early),
 	VALUE(returns_stale, returns_stale),
 	VALUE(returns_unknown, returns_unknown),
 	VALUE(returns_duplicate, returns_duplicate),
+	VALUE(returns_unaccepted, returns_unaccepted),
 	VALUE(refused_busy, refused_busy),
 	VALUE(refused_exists, refused_exists),
 	VALUE(refused_limit, refused_limit),
+	VALUE(refused_revoked, refused_revoked),
 	VALUE(forced, forced),
 	VALUE(handles, handles),
+	VALUE(revokes, revokes),
+	VALUE(revokes_failed, revokes_failed),
+	VALUE(evidence_timeout, evidence[LKVFENCE_EVIDENCE_TIMEOUT]),
+	VALUE(evidence_qp_err_settled, evidence[LKVFENCE_EVIDENCE_QP_ERR_SETTLED]),
+	VALUE(evidence_success_cqe, evidence[LKVFENCE_EVIDENCE_SUCCESS_CQE]),
+	VALUE(evidence_in_band, evidence[LKVFENCE_EVIDENCE_IN_BAND]),
+	VALUE(evidence_timeline, evidence[LKVFENCE_EVIDENCE_TIMELINE]),
+	VALUE(evidence_rq_flushed, evidence[LKVFENCE_EVIDENCE_RQ_FLUSHED]),
+	VALUE(evidence_mw_invalidated, evidence[LKVFENCE_EVIDENCE_MW_INVALIDATED]),
+	VALUE(evidence_qp_destroyed, evidence[LKVFENCE_EVIDENCE_QP_DESTROYED]),
+	VALUE(evidence_mr_deregistered, evidence[LKVFENCE_EVIDENCE_MR_DEREGISTERED]),
+	VALUE(evidence_backing_gone, evidence[LKVFENCE_EVIDENCE_BACKING_GONE]),
+	VALUE(sources, sources),
+	VALUE(sources_revoked, sources_revoked),
+	VALUE(sources_lost, sources_lost),
+	VALUE(strays, strays),
+	VALUE(strays_late, strays_late),
+	VALUE(mismatches, mismatches),
 };
 
 static ssize_t abi_show(struct device *dev, struct device_attribute *attr,
@@ -106,6 +128,14 @@ static ssize_t version_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(version);
 
+/* Names, with spaces between them, of what this module can on this kernel. */
+static ssize_t features_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "%s\n", QP_POSSIBLE ? "qp" : "");
+}
+static DEVICE_ATTR_RO(features);
+
 static ssize_t nr_regions_show(struct device *dev,
 			       struct device_attribute *attr, char *buf)
 {
@@ -119,10 +149,11 @@ static DEVICE_ATTR_RO(nr_regions);
 
 static struct attribute *region_attrs[ARRAY_SIZE(values) + 1];
 
-static struct attribute *module_attrs[ARRAY_SIZE(values) - REGION_ONLY + 4] = {
+static struct attribute *module_attrs[ARRAY_SIZE(values) - REGION_ONLY + 5] = {
 	&dev_attr_abi.attr,
 	&dev_attr_version.attr,
 	&dev_attr_nr_regions.attr,
+	&dev_attr_features.attr,
 };
 
 static const struct attribute_group region_group = {
@@ -169,6 +200,8 @@ static struct object_value objects[] = {
 	OBJECT(transfers_destroyed, objects_destroyed, OBJECT_TRANSFER),
 	OBJECT(leases_created, objects_created, OBJECT_LEASE),
 	OBJECT(leases_destroyed, objects_destroyed, OBJECT_LEASE),
+	OBJECT(sources_created, objects_created, OBJECT_SOURCE),
+	OBJECT(sources_destroyed, objects_destroyed, OBJECT_SOURCE),
 };
 
 static struct attribute *object_attrs[ARRAY_SIZE(objects) + 1];
@@ -186,7 +219,7 @@ const struct attribute_group *module_groups[] = {
 
 void sysfs_prepare(void)
 {
-	u32 i, nr = 3;
+	u32 i, nr = 4;
 
 	BUILD_BUG_ON(2 * NR_OBJECTS != ARRAY_SIZE(objects));
 	for (i = 0; i < ARRAY_SIZE(values); i++)

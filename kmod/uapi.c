@@ -17,7 +17,9 @@
 #include "compat.h"
 #include "event.h"
 #include "main.h"
+#include "rdma.h"
 #include "region.h"
+#include "source.h"
 #include "uapi.h"
 #include "words.h"
 
@@ -36,6 +38,7 @@ static int do_info(struct handle *h, void *argp)
 		.size			= arg->size,
 		.abi			= LKVFENCE_ABI,
 		.abi_oldest		= 1,
+		.features		= QP_POSSIBLE ? LKVFENCE_FEATURE_QP : 0,
 		.max_slots		= param_max_slots(),
 		.max_ranges		= MAX_RANGES,
 		.max_leases		= MAX_LEASES,
@@ -43,6 +46,10 @@ static int do_info(struct handle *h, void *argp)
 		.timeout_default_ns	= limits.default_ns,
 		.timeout_min_ns		= param_timeout_min_ns(),
 		.timeout_max_ns		= limits.max_ns,
+		.settle_ns		= param_settle_ns(),
+		.revoke_ns		= limits.revoke_ns,
+		.max_sources		= param_max_sources(),
+		.max_qps		= MAX_QPS,
 		.version		= LKVFENCE_MODULE_VERSION,
 	};
 	return 0;
@@ -77,7 +84,11 @@ static int check_open(const struct lkvfence_open *arg)
 		return -EINVAL;
 	if (arg->flags & LKVFENCE_OPEN_EXCLUSIVE && !create)
 		return -EINVAL;
-	return create && arg->mode & ~0666 ? -EINVAL : 0;
+	if (arg->pad)
+		return -EINVAL;
+	if (create && (arg->mode & ~0666 || arg->accepts & ~LKVFENCE_ACCEPT_ALL))
+		return -EINVAL;
+	return 0;
 }
 
 /* An open file on a region. */
@@ -142,9 +153,9 @@ static int do_open(struct lkvfence_open *arg, void __user *uarg, size_t size)
 
 /* The ABI, for good: structs grow at the end, and these are those of ABI 1. */
 static_assert(sizeof(struct lkvfence_range) == 8);
-static_assert(sizeof(struct lkvfence_info) == 96);
-static_assert(sizeof(struct lkvfence_open) == 104);
-static_assert(sizeof(struct lkvfence_stat) == 312);
+static_assert(sizeof(struct lkvfence_info) == 120);
+static_assert(sizeof(struct lkvfence_open) == 112);
+static_assert(sizeof(struct lkvfence_stat) == 528);
 static_assert(sizeof(struct lkvfence_begin) == 96);
 static_assert(sizeof(struct lkvfence_take) == 24);
 static_assert(sizeof(struct lkvfence_return_item) == 24);
@@ -155,6 +166,10 @@ static_assert(sizeof(struct lkvfence_lease) == 8);
 static_assert(sizeof(struct lkvfence_query) == 128);
 static_assert(sizeof(struct lkvfence_adopt) == 16);
 static_assert(sizeof(struct lkvfence_event) == 64);
+static_assert(sizeof(struct lkvfence_qp) == 72);
+static_assert(sizeof(struct lkvfence_source) == 96);
+static_assert(sizeof(struct lkvfence_quiet) == 24);
+static_assert(sizeof(struct lkvfence_report) == 24);
 
 union command_arg {
 	u32 size;
@@ -168,6 +183,9 @@ union command_arg {
 	struct lkvfence_release release;
 	struct lkvfence_query query;
 	struct lkvfence_adopt adopt;
+	struct lkvfence_source source;
+	struct lkvfence_quiet quiet;
+	struct lkvfence_report report;
 };
 
 /**
@@ -187,7 +205,7 @@ struct command {
 
 /* By number, less that of STAT. */
 static const struct command commands[] = {
-	COMMAND(lkvfence_stat, handles, call_stat),
+	COMMAND(lkvfence_stat, mismatches, call_stat),
 	COMMAND(lkvfence_begin, state, call_begin),
 	COMMAND(lkvfence_begin, state, call_hold),
 	COMMAND(lkvfence_take, pad, call_take),
@@ -196,10 +214,13 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_release, pad, call_release),
 	COMMAND(lkvfence_query, comm, call_query),
 	COMMAND(lkvfence_adopt, generation, call_adopt),
+	COMMAND(lkvfence_source, binding, call_source),
+	COMMAND(lkvfence_quiet, evidence, call_quiet),
+	COMMAND(lkvfence_report, nr_slots, call_report),
 };
 
 static const struct command info_command = COMMAND(lkvfence_info, version, do_info);
-static const struct command open_command = COMMAND(lkvfence_open, created, NULL);
+static const struct command open_command = COMMAND(lkvfence_open, pad, NULL);
 
 /*
  * A struct of the size that we know, which is the usual one. Nothing needs to

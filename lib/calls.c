@@ -40,10 +40,17 @@ static bool fail_count(const struct lkvfence *f, const char *what,
 	return true;
 }
 
-static bool get_limits(const struct lkvfence *f, struct lkvfence_info *info)
+bool lkvfence__limits(const struct lkvfence *f, struct lkvfence_info *info)
 {
 	*info = (struct lkvfence_info){ .size = sizeof(*info) };
 	return !lkvfence__ioctl(f->fd, LKVFENCE_IOC_INFO, info);
+}
+
+static bool is_policy(uint32_t policy)
+{
+	const uint32_t revokes = LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW;
+
+	return (policy & ~revokes) <= LKVFENCE_POLICY_QUARANTINE;
 }
 
 static int fail_range(const struct lkvfence *f, const char *what)
@@ -61,7 +68,7 @@ static int fail_begin_range(const struct lkvfence *f, const char *what,
 	struct lkvfence_info info;
 	uint32_t i;
 
-	if (!get_limits(f, &info))
+	if (!lkvfence__limits(f, &info))
 		return fail_range(f, what);
 	if (fail_count(f, what, "nr_ranges", begin->nr_ranges, info.max_ranges) ||
 	    fail_count(f, what, "nr_sources", begin->nr_sources, info.max_leases) ||
@@ -92,7 +99,7 @@ static int fail_begin_invalid(const struct lkvfence *f, const char *what,
 	if (!begin->nr_ranges)
 		return lkvfence__fail(f, -EINVAL,
 			"%s: no slots: nr_ranges must be at least 1", what);
-	if (begin->policy > LKVFENCE_POLICY_QUARANTINE)
+	if (!is_policy(begin->policy))
 		return lkvfence__fail(f, -EINVAL,
 			"%s: unknown policy %" PRIu32, what, begin->policy);
 	if (!hold && (begin->timeout_ns || begin->reason))
@@ -118,7 +125,7 @@ static int fail_full(const struct lkvfence *f, const char *what)
 {
 	struct lkvfence_info info;
 
-	if (!get_limits(f, &info))
+	if (!lkvfence__limits(f, &info))
 		info.max_transfers = 0;
 	return lkvfence__fail(f, -ENOSPC,
 		"%s: the region's transfers, or the unread events of this handle, reach the limit (%" PRIu32 "): read events with lkvfence_events(), release or wait",
@@ -144,6 +151,10 @@ static int fail_begin(const struct lkvfence *f, int err,
 			(uint64_t)begin->busy_generation);
 	case -ENOSPC:
 		return fail_full(f, what);
+	case -ESHUTDOWN:
+		return lkvfence__fail(f, err,
+			"%s: a source was revoked, or its queue pairs are lost: bind it to new ones with lkvfence_source(), or name another",
+			what);
 	case -ERANGE:
 		return fail_begin_range(f, what, begin);
 	case -EINVAL:
@@ -195,6 +206,10 @@ int lkvfence_take(struct lkvfence *f, uint64_t generation, uint32_t source)
 		return lkvfence__fail(f, err,
 			"take: generation %" PRIu64 " has as many leases as a transfer may have",
 			generation);
+	case -ESHUTDOWN:
+		return lkvfence__fail(f, err,
+			"take: source %" PRIu32 " was revoked, or its queue pairs are lost: bind it to new ones with lkvfence_source()",
+			source);
 	default:
 		return lkvfence__fail_generation(f, err, "take", generation);
 	}
@@ -224,7 +239,7 @@ int lkvfence_return(struct lkvfence *f, struct lkvfence_return_item *items,
 				"return: no items: there must be at least 1");
 		break;
 	case -ERANGE:
-		if (get_limits(f, &info) &&
+		if (lkvfence__limits(f, &info) &&
 		    fail_count(f, "return", "nr", nr, info.max_ranges))
 			return err;
 		return fail_range(f, "return");
@@ -256,6 +271,8 @@ static int return_one(struct lkvfence *f, const char *what,
 			"%s: evidence %u (%s) is not one that a program can give here",
 			what, item->evidence,
 			lkvfence_evidence_name(item->evidence));
+	case -EOPNOTSUPP:
+		return lkvfence__fail_evidence(f, what, item->evidence);
 	default:
 		return lkvfence__fail_generation(f, item->result, what,
 						 item->generation);
@@ -273,6 +290,19 @@ int lkvfence_drained(struct lkvfence *f, uint64_t generation, uint32_t source,
 	};
 
 	return return_one(f, "drained", &item);
+}
+
+int lkvfence_revoked(struct lkvfence *f, uint64_t generation, uint32_t source,
+		     enum lkvfence_evidence evidence)
+{
+	struct lkvfence_return_item item = {
+		.generation = generation,
+		.source = source,
+		.status = LKVFENCE_STATUS_REVOKED,
+		.evidence = evidence,
+	};
+
+	return return_one(f, "revoked", &item);
 }
 
 int lkvfence_failed(struct lkvfence *f, uint64_t generation, uint32_t source)
@@ -304,7 +334,7 @@ static int fail_abort(const struct lkvfence *f, int err,
 
 	switch (err) {
 	case -ERANGE:
-		if (get_limits(f, &info) &&
+		if (lkvfence__limits(f, &info) &&
 		    fail_timeout(f, &info, "abort", "timeout_ns",
 				 abort->timeout_ns))
 			return err;
@@ -314,7 +344,7 @@ static int fail_abort(const struct lkvfence *f, int err,
 			return lkvfence__fail(f, err,
 				"abort: unknown flags 0x%" PRIx32,
 				abort->flags & ~LKVFENCE_ABORT_FLAGS);
-		if (abort->policy > LKVFENCE_POLICY_QUARANTINE)
+		if (!is_policy(abort->policy))
 			return lkvfence__fail(f, err,
 				"abort: unknown policy %" PRIu32,
 				abort->policy);
@@ -404,7 +434,7 @@ static int fail_query(const struct lkvfence *f, int err,
 
 	switch (err) {
 	case -ERANGE:
-		if (get_limits(f, &info) &&
+		if (lkvfence__limits(f, &info) &&
 		    (fail_count(f, "query", "nr_ranges", query->nr_ranges,
 				info.max_ranges) ||
 		     fail_count(f, "query", "nr_leases", query->nr_leases,

@@ -89,6 +89,14 @@ int lkvfence__fail_generation(const struct lkvfence *f, int err,
 	}
 }
 
+int lkvfence__fail_evidence(const struct lkvfence *f, const char *what,
+			    uint32_t evidence)
+{
+	return lkvfence__fail(f, -EOPNOTSUPP,
+		"%s: the region was created so that it does not accept %s as proof: nothing changed",
+		what, lkvfence_evidence_name(evidence));
+}
+
 struct shown_name lkvfence__shown(const char *name)
 {
 	struct shown_name shown = { "" };

@@ -7,6 +7,8 @@
 #ifndef LKVFENCE_INTERNAL_H
 #define LKVFENCE_INTERNAL_H
 
+#include <stdbool.h>
+
 #include "lkvfence.h"
 
 /* The oldest module that this library can work with. */
@@ -41,6 +43,13 @@ int lkvfence__fail_plain(const struct lkvfence *f, int err, const char *what);
 /* ENOENT and ESTALE of commands that name a generation, else as plain */
 int lkvfence__fail_generation(const struct lkvfence *f, int err,
 			      const char *what, uint64_t generation);
+
+/* The region doesn't accept such evidence */
+int lkvfence__fail_evidence(const struct lkvfence *f, const char *what,
+			    uint32_t evidence);
+
+/* The module's limits, as they are now; false where it doesn't answer */
+bool lkvfence__limits(const struct lkvfence *f, struct lkvfence_info *info);
 
 /*
  * A region's name as it may be shown: what isn't printable comes out as '?',

@@ -113,15 +113,31 @@ int lkvfence_return(struct lkvfence *f, struct lkvfence_return_item *items,
 		    uint32_t nr);
 
 /**
- * lkvfence_drained() - one lease back, with proof
+ * lkvfence_drained() - one lease back, with proof: its work is done
  * @f: the handle
  * @generation: which transfer
  * @source: whose lease
- * @evidence: on what ground
+ * @evidence: on what ground: SUCCESS_CQE or IN_BAND
  *
- * Return: 0, or the item's result: -ESTALE, -ENOENT, -EALREADY, -EINVAL.
+ * Return: 0, or the item's result: -ESTALE, -ENOENT, -EALREADY, -EINVAL,
+ * -EOPNOTSUPP.
  */
 int lkvfence_drained(struct lkvfence *f, uint64_t generation, uint32_t source,
+		     enum lkvfence_evidence evidence);
+
+/**
+ * lkvfence_revoked() - one lease's access was taken away
+ * @f: the handle
+ * @generation: which transfer
+ * @source: whose lease; it may have been returned as failed before
+ * @evidence: on what ground: RQ_FLUSHED, MW_INVALIDATED, QP_DESTROYED or
+ *	MR_DEREGISTERED
+ *
+ * For the owner of the memory, who did it, and saw that it was done.
+ *
+ * Return: as lkvfence_drained().
+ */
+int lkvfence_revoked(struct lkvfence *f, uint64_t generation, uint32_t source,
 		     enum lkvfence_evidence evidence);
 
 /**
@@ -175,6 +191,46 @@ int lkvfence_query(struct lkvfence *f, struct lkvfence_query *query);
 
 /** lkvfence_adopt() - become the owner of an orphan */
 int lkvfence_adopt(struct lkvfence *f, uint64_t generation);
+
+/**
+ * lkvfence_source() - bind a source to its queue pairs, so that it can be revoked
+ * @f: the handle; events tell it of revocations
+ * @source: which, and its queue pairs; binding comes back in it
+ *
+ * To be called by the process that created the queue pairs.
+ *
+ * Return: 0, or what SOURCE returns.
+ */
+int lkvfence_source(struct lkvfence *f, struct lkvfence_source *source);
+
+/** lkvfence_unbind() - a source has no queue pairs any more */
+int lkvfence_unbind(struct lkvfence *f, uint32_t source);
+
+/**
+ * lkvfence_quiet() - what was seen of a bound source's queue pair
+ * @f: the handle that bound it
+ * @binding: the source's binding
+ * @qp: which queue pair, by its index; LKVFENCE_QUIET_ALL
+ * @evidence: RQ_FLUSHED, QP_DESTROYED or MR_DEREGISTERED
+ *
+ * Its leases are revoked when this is known of all its queue pairs.
+ *
+ * Return: 0, or what QUIET returns.
+ */
+int lkvfence_quiet(struct lkvfence *f, uint64_t binding, uint32_t qp,
+		   enum lkvfence_evidence evidence);
+
+/**
+ * lkvfence_report() - count what a look at a transfer's memory found
+ * @f: the handle
+ * @generation: which transfer, released or not
+ * @kind: what was found
+ * @nr_slots: in how many slots
+ *
+ * Return: 0, or what REPORT returns.
+ */
+int lkvfence_report(struct lkvfence *f, uint64_t generation,
+		    enum lkvfence_report_kind kind, uint32_t nr_slots);
 
 /**
  * lkvfence_events() - read events

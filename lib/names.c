@@ -35,6 +35,7 @@ const char *lkvfence_reason_name(uint32_t reason)
 		[LKVFENCE_REASON_SHUTDOWN]	= "shutdown",
 		[LKVFENCE_REASON_EXPIRED]	= "expired",
 		[LKVFENCE_REASON_ORPHANED]	= "orphaned",
+		[LKVFENCE_REASON_REVOKED]	= "revoked",
 	};
 
 	return NAME(names, reason);
@@ -42,13 +43,16 @@ const char *lkvfence_reason_name(uint32_t reason)
 
 const char *lkvfence_policy_name(uint32_t policy)
 {
+	/* By the two bits of revocation, then by the rest. */
 	static const char * const names[] = {
-		[LKVFENCE_POLICY_DEFAULT]	= "default",
-		[LKVFENCE_POLICY_TAINT]		= "taint",
-		[LKVFENCE_POLICY_QUARANTINE]	= "quarantine",
+		"default", "taint", "quarantine", NULL,
+		"revoke", "revoke,taint", "revoke,quarantine", NULL,
+		"revoke_now", "revoke_now,taint", "revoke_now,quarantine", NULL,
+		"revoke_now", "revoke_now,taint", "revoke_now,quarantine",
 	};
+	uint32_t rest = policy & 0xff, revokes = policy >> 8;
 
-	return NAME(names, policy);
+	return NAME(names, rest < 4 && revokes < 4 ? revokes * 4 + rest : 3);
 }
 
 const char *lkvfence_outcome_name(uint32_t outcome)
@@ -90,6 +94,7 @@ const char *lkvfence_event_name(uint32_t type)
 		[LKVFENCE_EVENT_ENDED]		= "ended",
 		[LKVFENCE_EVENT_QUARANTINED]	= "quarantined",
 		[LKVFENCE_EVENT_RELEASED]	= "released",
+		[LKVFENCE_EVENT_REVOKE]		= "revoke",
 	};
 
 	return NAME(names, type);
@@ -101,6 +106,7 @@ const char *lkvfence_lease_state_name(uint32_t state)
 		[LKVFENCE_LEASE_OUT]		= "out",
 		[LKVFENCE_LEASE_DRAINED]	= "drained",
 		[LKVFENCE_LEASE_FAILED]		= "failed",
+		[LKVFENCE_LEASE_REVOKED]	= "revoked",
 	};
 
 	return NAME(names, state);

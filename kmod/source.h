@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Sources that are bound to queue pairs, and how their access is taken away.
+ */
+#ifndef LKVFENCE_SOURCE_H
+#define LKVFENCE_SOURCE_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/workqueue.h>
+
+#include "fence.h"
+#include "rdma.h"
+
+struct handle;
+struct region;
+
+/* QPs of one source. */
+#define MAX_QPS		64U
+
+/**
+ * enum qp_state - what is known of a bound QP
+ * @QP_OPEN: nothing was done
+ * @QP_ERR: the kernel moved it to ERR
+ * @QP_QUIET: nothing comes through it any more
+ * @QP_LOST: it couldn't be moved, or didn't stay in ERR
+ */
+enum qp_state {
+	QP_OPEN,
+	QP_ERR,
+	QP_QUIET,
+	QP_LOST,
+};
+
+/**
+ * struct bound_qp - a QP of a source
+ * @id: what is remembered of it
+ * @node: in the table of all; guarded by bound_lock
+ * @source: whose
+ * @seen: it was found, by who revokes another source of the same QP; guarded by
+ *	bound_lock
+ * @state: enum qp_state; guarded by region->lock, like the rest
+ * @evidence: enum lkvfence_evidence, once quiet
+ * @err_ns: when the kernel had moved it
+ */
+struct bound_qp {
+	struct qp_id id;
+	struct hlist_node node;
+	struct source *source;
+	bool seen;
+	u8 state;
+	u8 evidence;
+	u64 err_ns;
+};
+
+/**
+ * struct source - a bound source
+ * @fence: the fence's part; guarded by region->lock, like all up to @work
+ * @region: referenced
+ * @handle: who bound it; NULL when that is closed
+ * @of_handle: in handle->sources; without handle in region->orphan_sources
+ * @unread: in handle->unread_sources while there is an event to read
+ * @revoke_ns: when it began to be revoked
+ * @bound: the fence knows it
+ * @doomed: one of its QPs is being revoked; it won't be bound
+ * @started: its revocation is under way: done by its work
+ * @work: takes the access away; then sees whether it is gone
+ * @ref: the fence's while bound, one of queued work, one of each who looks
+ * @binding: its number; doesn't change, like the rest
+ * @peer: whom it stands for
+ * @nr_qps: how many
+ * @qps: its QPs
+ */
+struct source {
+	struct fence_source fence;
+	struct region *region;
+	struct handle *handle;
+	struct list_head of_handle;
+	struct list_head unread;
+	u64 revoke_ns;
+	bool bound;
+	bool doomed;
+	bool started;
+
+	struct delayed_work work;
+	struct kref ref;
+	u64 binding;
+	char peer[sizeof_field(struct lkvfence_source, peer)];
+	u32 nr_qps;
+	struct bound_qp qps[];
+};
+
+/**
+ * sources_revoke() - a transfer is to be revoked: begin with its sources
+ * @r: its region, locked
+ * @t: the transfer
+ */
+void sources_revoke(struct region *r, const struct fence_transfer *t);
+
+/**
+ * sources_leave() - a handle closes: its sources have nobody to tell
+ * @h: the handle; its region is locked
+ */
+void sources_leave(struct handle *h);
+
+/**
+ * sources_sweep() - unbind what no handle has, and has no unproven lease
+ * @r: the region, locked
+ */
+void sources_sweep(struct region *r);
+
+static inline void source_get(struct source *s)
+{
+	kref_get(&s->ref);
+}
+
+void source_put(struct source *s);
+
+/* Takes its event off the queue of the handle that bound it. @s->region is locked. */
+void source_forget_event(struct source *s);
+
+/* Fills in the event. @s->region is locked. */
+void source_describe(const struct source *s, struct lkvfence_event *e);
+
+#endif /* LKVFENCE_SOURCE_H */
