@@ -173,8 +173,7 @@ static void test_C52_letting_go_of_a_handle_stops_nothing(void **state)
 	no_reuse(r, a, 0, 8);
 	lands(r, w);
 	assert_int_equal(get(r, a)->state, LKVFENCE_STATE_ENDED);
-	assert_int_equal(give(r, a, 1, LKVFENCE_STATUS_DRAINED,
-			      LKVFENCE_EVIDENCE_MR_DEREGISTERED), 0);
+	assert_int_equal(revoked(r, a, 1, DEREGISTERED), 0);
 	came_back(r, a, LKVFENCE_OUTCOME_REVOKED);
 }
 
@@ -208,8 +207,7 @@ static void test_C70_caller_killed_with_work_queued(void **state)
 	no_reuse(r, a, 0, 8);
 	lands(r, w);
 	/* Access is taken away before anything else happens to the buffer. */
-	assert_int_equal(give(r, a, 1, LKVFENCE_STATUS_DRAINED,
-			      LKVFENCE_EVIDENCE_MW_INVALIDATED), 0);
+	assert_int_equal(revoked(r, a, 1, WINDOW), 0);
 	came_back(r, a, LKVFENCE_OUTCOME_REVOKED);
 }
 

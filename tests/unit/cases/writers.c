@@ -185,8 +185,7 @@ static void test_C69_late_write_after_a_second_path(void **state)
 	no_reuse(r, a, 0, 8);
 	lands(r, path1);
 	/* Path 1 is fenced by force. */
-	assert_int_equal(give(r, a, 1, LKVFENCE_STATUS_DRAINED,
-			      LKVFENCE_EVIDENCE_QP_DESTROYED), 0);
+	assert_int_equal(revoked(r, a, 1, DESTROYED), 0);
 	assert_int_equal(finish(r, a), 0);
 	reuse(r, 2, 0, 8);
 }

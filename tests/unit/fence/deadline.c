@@ -58,8 +58,7 @@ static void test_L7_timeout_is_told_despite_some_proof(void **state)
 	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2 });
 	const struct fence_transfer *t;
 
-	assert_int_equal(give(r, g, 1, LKVFENCE_STATUS_DRAINED,
-			      LKVFENCE_EVIDENCE_MR_DEREGISTERED), 0);
+	assert_int_equal(revoked(r, g, 1, DEREGISTERED), 0);
 	abort_(r, g);
 	forget_news(r);
 	assert_int_equal(at(r, r->now + DEFAULT_NS), 1);

@@ -47,8 +47,7 @@ static void test_finish_is_completed(void **state)
 	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
 	const struct fence_transfer *t;
 
-	assert_int_equal(give(r, g, 1, LKVFENCE_STATUS_DRAINED,
-			      LKVFENCE_EVIDENCE_QP_DESTROYED), 0);
+	assert_int_equal(revoked(r, g, 1, DESTROYED), 0);
 	r->now += 3;
 	assert_int_equal(finish(r, g), 0);
 	t = only_news(r, g, FENCE_NEWS_RELEASED);
@@ -109,18 +108,23 @@ static void test_L6b_every_reason_ends_alike(void **state)
 	struct rig *r = *state;
 
 	for (u32 reason = LKVFENCE_REASON_ABORTED;
-	     reason <= LKVFENCE_REASON_ORPHANED; reason++) {
-		u64 start = r->now;
-		u64 g = begin(r, .ttl = 10, .ranges = { { 0, 5 } }, .sources = { 1, 2 });
+	     reason <= LKVFENCE_REASON_REVOKED; reason++) {
+		u64 start = r->now, g;
 		const struct fence_transfer *t;
 
+		if (reason == LKVFENCE_REASON_REVOKED)
+			bind_(r, 2);
+		g = begin(r, .ttl = 10, .ranges = { { 0, 5 } }, .sources = { 1, 2 });
+		if (reason == LKVFENCE_REASON_REVOKED)
+			assert_true(revoke(r, 2));
 		assert_int_equal(drained(r, g, 1), 0);
-		if (reason == LKVFENCE_REASON_EXPIRED) {
-			assert_int_equal(at(r, start + 10), 1);
-		} else {
-			r->now += 10;
+		r->now = start + 10;
+		if (reason == LKVFENCE_REASON_EXPIRED)
+			assert_int_equal(at(r, r->now), 1);
+		else if (reason == LKVFENCE_REASON_REVOKED)
+			assert_int_equal(end_some(r, 2, 1), 1);
+		else
 			abort_for(r, g, reason, LKVFENCE_POLICY_DEFAULT, 0);
-		}
 		only_news(r, g, FENCE_NEWS_ENDED);
 		t = get(r, g);
 		assert_int_equal(t->state, LKVFENCE_STATE_ENDED);

@@ -208,97 +208,68 @@ static void test_L2_early_returns_alone_release_nothing(void **state)
 	no_news(r);
 }
 
-/* Each status with each evidence; what makes no sense changes nothing. */
-static void test_return_status_and_evidence(void **state)
+/* The owner of the memory speaks, not the source: that is no second return. */
+static void test_L5_revoked_after_failed_counts(void **state)
 {
 	struct rig *r = *state;
-	struct fence_counts before;
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2 });
+	const struct fence_transfer *t;
 
-	for (u32 status = 0; status < 5; status++) {
-		for (u32 evidence = 0; evidence < LKVFENCE_NR_EVIDENCE + 3; evidence++) {
-			u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
-			bool proof = evidence == LKVFENCE_EVIDENCE_SUCCESS_CQE ||
-				     evidence == LKVFENCE_EVIDENCE_IN_BAND ||
-				     (evidence >= LKVFENCE_EVIDENCE_RQ_FLUSHED &&
-				      evidence <= LKVFENCE_EVIDENCE_MR_DEREGISTERED);
-			bool good = status == LKVFENCE_STATUS_DRAINED ? proof :
-				    status == LKVFENCE_STATUS_FAILED && !evidence;
-
-			before = r->f.counts;
-			assert_int_equal(give(r, g, 1, status, evidence),
-					 good ? 0 : -EINVAL);
-			assert_false(r->released);
-			if (!good)
-				assert_memory_equal(&before, &r->f.counts,
-						    sizeof(before));
-			assert_int_equal(get(r, g)->unproven,
-					 !good || status == LKVFENCE_STATUS_FAILED);
-			if (get(r, g)->unproven) {
-				abort_(r, g);
-				assert_int_equal(at(r, r->now + DEFAULT_NS), 1);
-			} else {
-				assert_int_equal(finish(r, g), 0);
-			}
-			forget_news(r);
-		}
-	}
+	assert_int_equal(failed(r, g, 1), 0);
+	assert_int_equal(drained(r, g, 1), -EALREADY);
+	abort_(r, g);
+	assert_int_equal(drained(r, g, 2), 0);
+	assert_false(r->released);
+	forget_news(r);
+	assert_int_equal(revoked(r, g, 1, WINDOW), 0);
+	assert_true(r->released);
+	t = only_news(r, g, FENCE_NEWS_RELEASED);
+	assert_int_equal(t->outcome, LKVFENCE_OUTCOME_REVOKED);
+	assert_int_equal(r->f.counts.returns_failed, 1);
+	assert_int_equal(r->f.counts.returns_revoked, 1);
+	assert_int_equal(r->f.counts.returns_drained, 1);
+	assert_int_equal(r->f.counts.returns_duplicate, 1);
+	/* Both came of one lease, and one of them before the end. */
+	assert_int_equal(r->f.counts.returns_early, 1);
 }
 
-static void test_weakest_evidence_is_told(void **state)
+/* Once is enough, by whomever, and what is proven stays as it was proven. */
+static void test_L5_what_is_proven_is_not_revoked(void **state)
 {
-	static const u32 proofs[] = {
-		LKVFENCE_EVIDENCE_MR_DEREGISTERED, LKVFENCE_EVIDENCE_IN_BAND,
-		LKVFENCE_EVIDENCE_QP_DESTROYED,
-	};
+	static const u32 first[] = { CQE, WINDOW };
 	struct rig *r = *state;
 
-	/* Whatever the order in which they come. */
-	for (u32 first = 0; first < 3; first++) {
-		u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2, 3 });
+	for (u32 i = 0; i < 2; i++) {
+		u32 was = i ? LKVFENCE_STATUS_REVOKED : LKVFENCE_STATUS_DRAINED;
+		u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2 });
+		struct fence_counts before;
 
-		for (u32 i = 0; i < 3; i++)
-			assert_int_equal(give(r, g, i + 1, LKVFENCE_STATUS_DRAINED,
-					      proofs[(first + i) % 3]), 0);
+		assert_int_equal(give(r, g, 1, was, first[i]), 0);
+		before = r->f.counts;
+		assert_int_equal(revoked(r, g, 1, FLUSHED), -EALREADY);
+		assert_int_equal(drained(r, g, 1), -EALREADY);
+		assert_int_equal(failed(r, g, 1), -EALREADY);
+		before.returns_duplicate += 3;
+		assert_memory_equal(&before, &r->f.counts, sizeof(before));
+		assert_int_equal(get(r, g)->weakest, first[i]);
+		assert_int_equal(get(r, g)->unproven, 1);
+		assert_int_equal(drained(r, g, 2), 0);
 		assert_int_equal(finish(r, g), 0);
-		assert_int_equal(only_news(r, g, FENCE_NEWS_RELEASED)->weakest,
-				 LKVFENCE_EVIDENCE_IN_BAND);
 	}
 }
 
-static void test_no_lease_needs_no_evidence(void **state)
+static void test_L5_revoked_names_generation_and_source(void **state)
 {
 	struct rig *r = *state;
-	u64 g = begin(r, .ranges = { { 0, 1 } });
+	u64 g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1 });
 
-	assert_int_equal(finish(r, g), 0);
-	assert_int_equal(only_news(r, g, FENCE_NEWS_RELEASED)->weakest,
-			 LKVFENCE_EVIDENCE_NONE);
-}
-
-/* From RQ_FLUSHED on the access was taken away. */
-static void test_outcome_is_revoked_by_such_evidence(void **state)
-{
-	struct rig *r = *state;
-
-	for (u32 e = LKVFENCE_EVIDENCE_SUCCESS_CQE;
-	     e <= LKVFENCE_EVIDENCE_MR_DEREGISTERED; e++) {
-		const struct fence_transfer *t;
-		u64 g;
-
-		if (e == LKVFENCE_EVIDENCE_TIMELINE)
-			continue;
-		g = begin(r, .ranges = { { 0, 1 } }, .sources = { 1, 2 });
-		abort_(r, g);
-		forget_news(r);
-		assert_int_equal(give(r, g, 2, LKVFENCE_STATUS_DRAINED, e), 0);
-		assert_int_equal(drained(r, g, 1), 0);
-		t = only_news(r, g, FENCE_NEWS_RELEASED);
-		assert_int_equal(t->outcome, e >= LKVFENCE_EVIDENCE_RQ_FLUSHED ?
-				 LKVFENCE_OUTCOME_REVOKED : LKVFENCE_OUTCOME_DRAINED);
-		assert_int_equal(t->weakest, CQE);
-	}
-	assert_int_equal(r->f.counts.released[LKVFENCE_OUTCOME_REVOKED], 4);
-	assert_int_equal(r->f.counts.released[LKVFENCE_OUTCOME_DRAINED], 2);
+	assert_int_equal(revoked(r, g, 2, WINDOW), -ENOENT);
+	assert_int_equal(revoked(r, g + 1, 1, WINDOW), -ENOENT);
+	assert_int_equal(revoked(r, g - 1, 1, WINDOW), -ESTALE);
+	assert_int_equal(r->f.counts.returns_unknown, 2);
+	assert_int_equal(r->f.counts.returns_stale, 1);
+	assert_int_equal(r->f.counts.returns_revoked, 0);
+	assert_int_equal(get(r, g)->unproven, 1);
 }
 
 int main(void)
@@ -317,10 +288,9 @@ int main(void)
 		TEST(test_L5_source_without_lease_is_unknown),
 		TEST(test_L5_early_return_counts),
 		TEST(test_L2_early_returns_alone_release_nothing),
-		TEST(test_return_status_and_evidence),
-		TEST(test_weakest_evidence_is_told),
-		TEST(test_no_lease_needs_no_evidence),
-		TEST(test_outcome_is_revoked_by_such_evidence),
+		TEST(test_L5_revoked_after_failed_counts),
+		TEST(test_L5_what_is_proven_is_not_revoked),
+		TEST(test_L5_revoked_names_generation_and_source),
 	};
 
 	return RUN(tests);

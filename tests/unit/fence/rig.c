@@ -43,6 +43,7 @@ void rig_init(struct rig *r, u32 nr_slots)
 	r->max_transfers = MAX_TRANSFERS;
 	r->limits.default_ns = DEFAULT_NS;
 	r->limits.max_ns = MAX_NS;
+	r->limits.revoke_ns = REVOKE_NS;
 	r->now = 5000;
 	fence_init(&r->f, nr_slots, need(longs * sizeof(long)),
 		   need(nr_slots * sizeof(u64)));
@@ -60,6 +61,8 @@ void rig_destroy(struct rig *r)
 		free_piece(piece_of(t));
 		t = next;
 	}
+	for (u32 i = 0; i < MAX_SOURCES; i++)
+		free(r->sources[i]);
 	free(r->f.taken);
 	free(r->f.owner);
 }
@@ -85,33 +88,131 @@ bool slot_taken(const struct rig *r, u32 slot)
 	return test_bit(slot, r->f.taken);
 }
 
-static void check_transfer(const struct fence_transfer *t)
+static bool is_proven(const struct fence_lease *l)
 {
+	return l->state == LKVFENCE_LEASE_DRAINED ||
+	       l->state == LKVFENCE_LEASE_REVOKED;
+}
+
+static void check_transfer(struct fence_transfer *t)
+{
+	bool waiting = t->state == LKVFENCE_STATE_WAITING;
+	u32 nr = 0, unproven = 0, bound = 0;
+	bool revocable = true;
 	struct rb_node *n;
-	u32 nr = 0, unproven = 0;
 
 	for (n = rb_first(&t->leases); n; n = rb_next(n)) {
+		struct fence_lease *l = rb_entry(n, struct fence_lease, node);
+
 		nr++;
-		unproven += rb_entry(n, struct fence_lease, node)->state !=
-			    LKVFENCE_LEASE_DRAINED;
+		if (is_proven(l)) {
+			assert_null(l->bound);
+			continue;
+		}
+		assert_int_equal(l->evidence, LKVFENCE_EVIDENCE_NONE);
+		unproven++;
+		if (l->bound) {
+			assert_ptr_equal(l->transfer, t);
+			assert_int_equal(l->bound->source, l->source);
+			bound++;
+		}
+		revocable = revocable && l->bound && l->bound->state <= FENCE_SOURCE_REVOKING;
 	}
 	assert_int_equal(t->nr_leases, nr);
 	assert_int_equal(t->unproven, unproven);
+	assert_int_equal(t->nr_bound, bound);
+	assert_int_equal(fence_revocable(t), revocable && unproven);
 	/* L2: what is ended and quiet isn't here any more. */
-	assert_true(t->state == LKVFENCE_STATE_WAITING || unproven);
+	assert_true(waiting || unproven);
 	/* L8: what is ended has a clock until it is in quarantine. */
-	assert_true(t->state == LKVFENCE_STATE_WAITING ||
-		    RB_EMPTY_NODE(&t->clock.node) == t->quarantined);
+	assert_true(waiting || RB_EMPTY_NODE(&t->clock.node) == t->quarantined);
+	if (waiting) {
+		assert_false(t->tried || t->quarantined);
+		return;
+	}
+	/* Its deadline's, or later where its access is being taken away. */
+	if (!t->quarantined) {
+		assert_true((u64)t->clock.expires >= t->deadline_ns);
+		assert_true(t->revoking || (u64)t->clock.expires == t->deadline_ns);
+	}
+	assert_true(t->deadline_ns <= t->ended_ns + MAX_NS);
+	assert_true(t->tried || !t->revoking);
 }
 
-/* What the gauges must be, seen from outside. */
-static void check(const struct rig *r)
+/* Its leases are those, and no others, that are unproven and its own. */
+static void check_source(struct fence *f, struct fence_source *s)
+{
+	struct list_head *lists[] = { &s->leases, &s->ended };
+	u32 nr = 0, unproven = 0;
+	struct fence_transfer *t;
+	u64 generation = 0;
+
+	assert_ptr_equal(fence_find_source(f, s->source), s);
+	for (u32 i = 0; i < 2; i++) {
+		struct list_head *p;
+
+		for (p = lists[i]->next; p != lists[i]; p = p->next, nr++) {
+			struct fence_lease *l =
+				list_entry(p, struct fence_lease, of_source);
+
+			assert_ptr_equal(l->bound, s);
+			assert_false(is_proven(l));
+			/* L6b: whose access is being taken away has ended. */
+			assert_true(!i || l->transfer->state == LKVFENCE_STATE_ENDED);
+		}
+	}
+	while ((t = fence_find_next(f, generation))) {
+		struct rb_node *n;
+
+		for (n = rb_first(&t->leases); n; n = rb_next(n))
+			unproven += rb_entry(n, struct fence_lease, node)->bound == s;
+		generation = t->generation;
+	}
+	assert_int_equal(s->nr_leases, nr);
+	assert_int_equal(s->nr_leases, unproven);
+	assert_true(s->state != FENCE_SOURCE_BOUND || list_empty(&s->ended));
+	assert_true(s->state != FENCE_SOURCE_REVOKED || !nr);
+}
+
+static void check_sources(struct rig *r)
+{
+	u32 nr = 0;
+
+	for (u32 i = 0; i < MAX_SOURCES; i++) {
+		if (!r->sources[i])
+			continue;
+		check_source(&r->f, r->sources[i]);
+		nr++;
+	}
+	assert_int_equal(r->f.nr_sources, nr);
+}
+
+/* On what grounds its leases count as quiet. */
+static void add_evidence(const struct fence_transfer *t, u64 *evidence)
+{
+	struct rb_node *n;
+
+	for (n = rb_first(&t->leases); n; n = rb_next(n)) {
+		const struct fence_lease *l = rb_entry(n, struct fence_lease, node);
+
+		if (is_proven(l))
+			evidence[l->evidence]++;
+		else if (t->state == LKVFENCE_STATE_RELEASED)
+			evidence[LKVFENCE_EVIDENCE_TIMEOUT]++;
+	}
+}
+
+/* What the gauges and counters must be, seen from outside. */
+static void check(struct rig *r)
 {
 	const struct fence *f = &r->f;
 	u64 slots[4] = { 0 }, transfers[4] = { 0 }, bits = 0, released = 0;
+	u64 revokes = r->revokes, revokes_failed = r->revokes_failed;
+	u64 evidence[LKVFENCE_MAX_EVIDENCE];
 	struct fence_transfer *t = NULL;
 	u64 generation = 0;
 
+	memcpy(evidence, r->evidence, sizeof(evidence));
 	for (u32 slot = 0; slot < r->nr_slots; slot++)
 		bits += slot_taken(r, slot);
 	while ((t = fence_find_next(f, generation))) {
@@ -119,6 +220,9 @@ static void check(const struct rig *r)
 			    t->quarantined ? 3 : 2;
 
 		check_transfer(t);
+		add_evidence(t, evidence);
+		revokes += t->tried;
+		revokes_failed += t->fell_back;
 		for (; level; level--) {
 			slots[level] += t->nr_slots;
 			transfers[level]++;
@@ -136,6 +240,23 @@ static void check(const struct rig *r)
 	assert_int_equal(f->transfers_held, transfers[2]);
 	assert_int_equal(f->transfers_quarantined, transfers[3]);
 	assert_int_equal(f->counts.begun, f->transfers_alive + released);
+	assert_int_equal(f->counts.revokes, revokes);
+	assert_int_equal(f->counts.revokes_failed, revokes_failed);
+	assert_memory_equal(f->counts.evidence, evidence, sizeof(evidence));
+	check_sources(r);
+}
+
+/* Of a transfer that is about to be freed. */
+static void remember(struct rig *r, const struct fence_transfer *t)
+{
+	struct rb_node *n;
+
+	for (n = rb_first(&t->leases); n; n = rb_next(n))
+		assert_null(rb_entry(n, struct fence_lease, node)->bound);
+	assert_int_equal(t->nr_bound, 0);
+	add_evidence(t, r->evidence);
+	r->revokes += t->tried;
+	r->revokes_failed += t->fell_back;
 }
 
 /* Takes the news, frees what the fence forgot, and checks. */
@@ -148,8 +269,10 @@ static void settle(struct rig *r)
 		assert_in_range(r->nr_news, 0, MAX_NEWS - 1);
 		r->news[r->nr_news].bits = bits;
 		r->news[r->nr_news++].t = *t;
-		if (bits & FENCE_NEWS_RELEASED)
+		if (bits & FENCE_NEWS_RELEASED) {
+			remember(r, t);
 			free_piece(piece_of(t));
+		}
 	}
 	check(r);
 }
@@ -248,6 +371,11 @@ int failed(struct rig *r, u64 generation, u32 source)
 		    LKVFENCE_EVIDENCE_NONE);
 }
 
+int revoked(struct rig *r, u64 generation, u32 source, u32 evidence)
+{
+	return give(r, generation, source, LKVFENCE_STATUS_REVOKED, evidence);
+}
+
 void abort_for(struct rig *r, u64 generation, u32 reason, u32 policy, u64 timeout)
 {
 	fence_abort(&r->f, get(r, generation), reason, policy, timeout,
@@ -287,6 +415,111 @@ u32 at(struct rig *r, u64 when)
 	return nr;
 }
 
+static struct fence_source **place_of(struct rig *r, u32 source)
+{
+	u32 i;
+
+	for (i = 0; i < MAX_SOURCES; i++)
+		if (r->sources[i] && r->sources[i]->source == source)
+			return &r->sources[i];
+	for (i = 0; i < MAX_SOURCES; i++)
+		if (!r->sources[i])
+			return &r->sources[i];
+	fail_msg("more than %u sources", MAX_SOURCES);
+	return NULL;
+}
+
+int try_bind(struct rig *r, u32 source)
+{
+	struct fence_source *s = need(sizeof(*s));
+	int err = fence_bind(&r->f, s, source);
+
+	if (err)
+		free(s);
+	else
+		*place_of(r, source) = s;
+	settle(r);
+	return err;
+}
+
+void bind_(struct rig *r, u32 source)
+{
+	assert_int_equal(try_bind(r, source), 0);
+}
+
+int unbind(struct rig *r, u32 source)
+{
+	struct fence_source **place = place_of(r, source);
+	int err;
+
+	assert_non_null(*place);
+	err = fence_unbind(&r->f, *place);
+	if (!err) {
+		free(*place);
+		*place = NULL;
+	}
+	settle(r);
+	return err;
+}
+
+struct fence_source *source_of(struct rig *r, u32 source)
+{
+	struct fence_source *s = fence_find_source(&r->f, source);
+
+	assert_non_null(s);
+	assert_int_equal(s->source, source);
+	return s;
+}
+
+bool revoke(struct rig *r, u32 source)
+{
+	bool news = fence_source_revoke(source_of(r, source));
+
+	settle(r);
+	return news;
+}
+
+u32 end_some(struct rig *r, u32 source, u32 max)
+{
+	u32 nr = fence_source_end(&r->f, source_of(r, source), &r->limits, r->now, max);
+
+	settle(r);
+	return nr;
+}
+
+u32 quiet_some(struct rig *r, u32 source, u32 evidence, u32 max)
+{
+	u32 nr = fence_source_quiet(&r->f, source_of(r, source), evidence, r->now, max);
+
+	settle(r);
+	return nr;
+}
+
+u32 lost_some(struct rig *r, u32 source, u32 max)
+{
+	u32 nr = fence_source_lost(&r->f, source_of(r, source), max);
+
+	settle(r);
+	return nr;
+}
+
+void quiet(struct rig *r, u32 source, u32 evidence)
+{
+	assert_int_equal(source_of(r, source)->state, FENCE_SOURCE_REVOKING);
+	end_some(r, source, 1000);
+	quiet_some(r, source, evidence, 1000);
+	assert_int_equal(source_of(r, source)->state, FENCE_SOURCE_REVOKED);
+	assert_int_equal(source_of(r, source)->nr_leases, 0);
+}
+
+void lost(struct rig *r, u32 source)
+{
+	assert_int_equal(source_of(r, source)->state, FENCE_SOURCE_REVOKING);
+	end_some(r, source, 1000);
+	lost_some(r, source, 1000);
+	assert_int_equal(source_of(r, source)->state, FENCE_SOURCE_LOST);
+}
+
 void forget_news(struct rig *r)
 {
 	r->nr_news = 0;
@@ -312,7 +545,8 @@ struct image image_of(const struct rig *r)
 	struct image i = {
 		.numbers = { f->slots_taken, f->slots_held, f->slots_quarantined,
 			     f->transfers_alive, f->transfers_held,
-			     f->transfers_quarantined, f->last_generation },
+			     f->transfers_quarantined, f->last_generation,
+			     f->nr_sources },
 	};
 
 	memcpy(i.taken, f->taken,

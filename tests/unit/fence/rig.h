@@ -23,10 +23,19 @@
 #define MAX_NEWS	64
 #define DEFAULT_NS	100	/* limits of the rig's fence */
 #define MAX_NS		1000
+#define REVOKE_NS	50
+#define MAX_SOURCES	6
 
 #define TAINT		LKVFENCE_POLICY_TAINT
 #define QUARANTINE	LKVFENCE_POLICY_QUARANTINE
+#define REVOKE		LKVFENCE_POLICY_REVOKE
+#define REVOKE_NOW	LKVFENCE_POLICY_REVOKE_NOW
 #define CQE		LKVFENCE_EVIDENCE_SUCCESS_CQE
+#define SETTLED		LKVFENCE_EVIDENCE_QP_ERR_SETTLED
+#define FLUSHED		LKVFENCE_EVIDENCE_RQ_FLUSHED
+#define WINDOW		LKVFENCE_EVIDENCE_MW_INVALIDATED
+#define DESTROYED	LKVFENCE_EVIDENCE_QP_DESTROYED
+#define DEREGISTERED	LKVFENCE_EVIDENCE_MR_DEREGISTERED
 
 /* What to begin. Lists end at the first range without count, source 0. */
 struct want {
@@ -53,6 +62,11 @@ struct rig {
 	struct fence_refusal why;	/* of the last refused begin */
 	u32 nr_news;			/* since the last forget_news() */
 	struct news news[MAX_NEWS];
+	struct fence_source *sources[MAX_SOURCES];	/* bound ones */
+	/* Of released transfers; what the counters must say beside the others. */
+	u64 evidence[LKVFENCE_MAX_EVIDENCE];
+	u64 revokes;
+	u64 revokes_failed;
 };
 
 int rig_setup(void **state);
@@ -71,12 +85,26 @@ int take(struct rig *r, u64 generation, u32 source);
 int give(struct rig *r, u64 generation, u32 source, u32 status, u32 evidence);
 int drained(struct rig *r, u64 generation, u32 source);
 int failed(struct rig *r, u64 generation, u32 source);
+int revoked(struct rig *r, u64 generation, u32 source, u32 evidence);
 void abort_for(struct rig *r, u64 generation, u32 reason, u32 policy, u64 timeout);
 void abort_(struct rig *r, u64 generation);
 int finish(struct rig *r, u64 generation);
 int force(struct rig *r, u64 generation);
 /* It is @when now; returns how many expired. */
 u32 at(struct rig *r, u64 when);
+
+/* Sources, and what the module does to them. */
+int try_bind(struct rig *r, u32 source);
+void bind_(struct rig *r, u32 source);
+int unbind(struct rig *r, u32 source);
+struct fence_source *source_of(struct rig *r, u32 source);
+bool revoke(struct rig *r, u32 source);
+u32 end_some(struct rig *r, u32 source, u32 max);
+u32 quiet_some(struct rig *r, u32 source, u32 evidence, u32 max);
+u32 lost_some(struct rig *r, u32 source, u32 max);
+/* All of it, from the state REVOKING on. */
+void quiet(struct rig *r, u32 source, u32 evidence);
+void lost(struct rig *r, u32 source);
 
 void forget_news(struct rig *r);
 /* The only news since the last time are of @generation, and these. */
@@ -86,7 +114,7 @@ void no_news(struct rig *r);
 /* Everything but the counters of refusals and returns. */
 struct image {
 	unsigned long taken[SLOTS / 64 + 2];
-	u64 numbers[7];
+	u64 numbers[8];
 };
 
 struct image image_of(const struct rig *r);
