@@ -222,8 +222,14 @@ static int fail_open_invalid(const struct lkvfence_open *req, const char *name)
 		return lkvfence__fail(NULL, -EINVAL,
 			"open of region %s: mode %#o has other bits than 0666",
 			name, req->mode);
+	if (req->flags & LKVFENCE_OPEN_CREATE &&
+	    req->accepts & ~LKVFENCE_ACCEPT_ALL)
+		return lkvfence__fail(NULL, -EINVAL,
+			"open of region %s: accepts %#x has other bits than %#x: evidence that can't be proof, or that the module doesn't know",
+			name, req->accepts, LKVFENCE_ACCEPT_ALL);
 	return lkvfence__fail(NULL, -EINVAL,
-		"open of region %s: geometry or flags do not make sense", name);
+		"open of region %s: geometry or flags do not make sense, or padding that is not 0",
+		name);
 }
 
 /* @asked is the request as it was, @told what the module made of it */

@@ -67,8 +67,15 @@ static int fail_source(const struct lkvfence *f, int err,
 			return lkvfence__fail(f, err,
 				"source: unknown flags 0x%" PRIx32,
 				source->flags & ~LKVFENCE_SOURCE_FLAGS);
+		if (source->flags & LKVFENCE_SOURCE_UNBIND)
+			return lkvfence__fail(f, err,
+				"unbind: nr_qps is %" PRIu32 ": it must be 0, for the source will have none",
+				source->nr_qps);
+		if (!source->nr_qps)
+			return lkvfence__fail(f, err,
+				"source: no queue pairs: nr_qps must be at least 1");
 		return lkvfence__fail(f, err,
-			"source: no queue pairs, padding that is not 0, or a name that doesn't end in NUL");
+			"source: padding that is not 0, or a name that doesn't end in NUL");
 	}
 	return lkvfence__fail_plain(f, err, "source");
 }
@@ -94,6 +101,32 @@ int lkvfence_unbind(struct lkvfence *f, uint32_t source)
 	};
 
 	return lkvfence_source(f, &unbind);
+}
+
+int lkvfence_query_source(struct lkvfence *f, struct lkvfence_query_source *query)
+{
+	struct lkvfence_info info;
+	int err;
+
+	query->size = sizeof(*query);
+	err = lkvfence__ioctl(f->fd, LKVFENCE_IOC_QUERY_SOURCE, query);
+	switch (err) {
+	case 0:
+		return 0;
+	case -ENOENT:
+		return lkvfence__fail(f, err,
+			query->flags & LKVFENCE_QUERY_SOURCE_FROM ?
+			"query_source: no source from %" PRIu32 " on is bound" :
+			"query_source: source %" PRIu32 " is not bound",
+			query->source);
+	case -ERANGE:
+		if (lkvfence__limits(f, &info))
+			return lkvfence__fail(f, err,
+				"query_source: nr_qps is %" PRIu32 ", the module takes %" PRIu32,
+				query->nr_qps, info.max_qps);
+		break;
+	}
+	return lkvfence__fail_plain(f, err, "query_source");
 }
 
 int lkvfence_quiet(struct lkvfence *f, uint64_t binding, uint32_t qp,
@@ -146,8 +179,11 @@ int lkvfence_report(struct lkvfence *f, uint64_t generation,
 
 	if (!err)
 		return 0;
-	if (err == -EINVAL)
+	if (err == -EINVAL && !nr_slots)
 		return lkvfence__fail(f, err,
-			"report: unknown kind %u, or no slots", (unsigned int)kind);
+			"report: no slots: nr_slots must be at least 1");
+	if (err == -EINVAL)
+		return lkvfence__fail(f, err, "report: unknown kind %u",
+				      (unsigned int)kind);
 	return lkvfence__fail_generation(f, err, "report", generation);
 }
