@@ -20,9 +20,10 @@ int call_abort(struct handle *h, void *argp);
 int call_release(struct handle *h, void *argp);
 int call_query(struct handle *h, void *argp);
 int call_adopt(struct handle *h, void *argp);
+int call_report(struct handle *h, void *argp);
 /* in source.c */
 int call_source(struct handle *h, void *argp);
 int call_quiet(struct handle *h, void *argp);
-int call_report(struct handle *h, void *argp);
+int call_query_source(struct handle *h, void *argp);
 
 #endif /* LKVFENCE_CALLS_H */

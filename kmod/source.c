@@ -1,32 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bound sources, and revocation.
+ * Bound sources: what SOURCE, QUIET and QUERY_SOURCE do, and who shares a QP.
  *
- * A source is revoked by work of its own, so that a driver that takes its time
- * holds up nothing else (L9); the transfers that wait for it have deadlines
- * (L8). The work goes through these steps, in this order:
- *
- *   1. The source gives no new leases; it was marked when the work was queued.
- *   2. Its transfers are ended, and those of every other source that shares one
- *      of its QPs, in whatever region. From here on none of their engines takes
- *      anything that comes through that QP for good (L6b).
- *   3. Its QPs are moved to ERR.
- *   4. It waits for each QP to be quiet: by what its owner attests (QUIET), or
- *      by time. A QP that wasn't moved is lost, if its owner doesn't attest.
- *   5. Its leases are revoked, or the source is lost, and its transfers go on to
- *      the rest of their policy.
- *
- * A QP's state moves from OPEN to ERR or LOST, and from any of them to QUIET,
- * where it stays. So each step can be taken again: the work begins with the
- * first one each time it is queued.
- *
- * Who shares a QP is found in the table of all bound QPs. A binding is put into
- * the table first, and its QPs are checked after that; who revokes looks at the
- * table before he moves a QP and again after. So of a binding and a revocation
- * at the same time, one sees the other.
+ * That is found in the table of all bound QPs. A binding is put into the table
+ * first, and its QPs are checked after that; who revokes looks at the table
+ * before he moves a QP and again after. So of a binding and a revocation at the
+ * same time, one sees the other.
  */
 #include <linux/hashtable.h>
-#include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
@@ -40,27 +21,15 @@
 #include "region.h"
 #include "source.h"
 
-/* Leases seen to before others get the region's lock. */
-#define BATCH		64
-/* How often a source that waits for others' evidence is looked at: never. */
-#define NEVER		U64_MAX
-
 /* All bound QPs, by number. See region.h for the order of locks. */
 static DEFINE_MUTEX(bound_lock);
 static DEFINE_HASHTABLE(bound_qps, 8);
 
 static atomic64_t last_binding;
 
-static struct source *to_source(struct fence_source *s)
-{
-	return container_of(s, struct source, fence);
-}
-
 /*
  * Memory
  */
-
-static void revoke_work(struct work_struct *work);
 
 static struct source *source_alloc(struct region *r, u32 nr_qps)
 {
@@ -73,12 +42,15 @@ static struct source *source_alloc(struct region *r, u32 nr_qps)
 	region_get(r);
 	s->region = r;
 	kref_init(&s->ref);
-	INIT_DELAYED_WORK(&s->work, revoke_work);
+	source_init_revoking(s);
 	INIT_LIST_HEAD(&s->of_handle);
 	INIT_LIST_HEAD(&s->unread);
 	s->binding = atomic64_inc_return(&last_binding);
-	for (i = 0; i < nr_qps; i++)
+	s->pid = current->tgid;
+	for (i = 0; i < nr_qps; i++) {
 		s->qps[i].source = s;
+		s->qps[i].state = LKVFENCE_QP_OPEN;
+	}
 	object_created(OBJECT_SOURCE);
 	return s;
 }
@@ -112,19 +84,27 @@ void source_put(struct source *s)
 	kref_put(&s->ref, source_free);
 }
 
+struct source *source_next_sharer(struct bound_qp *qp)
+{
+	struct source *found = NULL;
+	struct bound_qp *other;
+
+	mutex_lock(&bound_lock);
+	hash_for_each_possible(bound_qps, other, node, qp->id.number) {
+		if (other == qp || other->seen || !qp_same(&other->id, &qp->id))
+			continue;
+		other->seen = true;
+		found = other->source;
+		source_get(found);
+		break;
+	}
+	mutex_unlock(&bound_lock);
+	return found;
+}
+
 /*
  * Events
  */
-
-static void post_event(struct source *s)
-{
-	struct handle *h = s->handle;
-
-	if (!h || !list_empty(&s->unread))
-		return;
-	list_add_tail(&s->unread, &h->unread_sources);
-	event_added(h);
-}
 
 void source_forget_event(struct source *s)
 {
@@ -187,28 +167,34 @@ void sources_sweep(struct region *r)
 		unbind(s);
 }
 
+static bool ends(const char *s, size_t room)
+{
+	return strnlen(s, room) < room;
+}
+
 /* Look up the QPs that @arg names, and put them into the table. */
 static int list_qps(struct source *s, const struct lkvfence_source *arg)
 {
 	struct lkvfence_qp __user *from = u64_to_user_ptr(arg->qps);
-	struct lkvfence_qp qp;
 	u32 i;
 	int err;
 
 	for (i = 0; i < arg->nr_qps; i++) {
-		if (copy_from_user(&qp, from + i, sizeof(qp)))
+		struct bound_qp *qp = &s->qps[i];
+
+		if (copy_from_user(&qp->name, from + i, sizeof(qp->name)))
 			return -EFAULT;
-		if (qp.pad || strnlen(qp.device, sizeof(qp.device)) == sizeof(qp.device))
+		if (qp->name.state || !ends(qp->name.device, sizeof(qp->name.device)))
 			return -EINVAL;
-		err = qp_find(&qp, &s->qps[i].id);
+		err = qp_find(&qp->name, &qp->id);
 		if (err)
 			return err;
 		mutex_lock(&bound_lock);
-		hash_add(bound_qps, &s->qps[i].node, s->qps[i].id.number);
+		hash_add(bound_qps, &qp->node, qp->id.number);
 		s->nr_qps++;
 		mutex_unlock(&bound_lock);
 		/* It may have been revoked before it was in the table. */
-		err = qp_check(&s->qps[i].id, false);
+		err = qp_check(&qp->id, false);
 		if (err)
 			return err == -ESTALE ? -ENOENT : err;
 	}
@@ -242,7 +228,7 @@ static int bind_source(struct handle *h, struct lkvfence_source *arg)
 
 	if (!QP_POSSIBLE)
 		return -EOPNOTSUPP;
-	if (!arg->nr_qps || strnlen(arg->peer, sizeof(arg->peer)) == sizeof(arg->peer))
+	if (!arg->nr_qps || !ends(arg->peer, sizeof(arg->peer)))
 		return -EINVAL;
 	if (arg->nr_qps > MAX_QPS)
 		return -ERANGE;
@@ -293,246 +279,6 @@ int call_source(struct handle *h, void *argp)
 }
 
 /*
- * Revocation
- */
-
-/* Have the work look at the source, at once or in @delay jiffies. */
-static void queue(struct source *s, unsigned long delay)
-{
-	source_get(s);
-	/* Queued already: that has a reference. */
-	if (mod_delayed_work(lkvfence_revoke_wq, &s->work, delay))
-		source_put(s);
-}
-
-/* The first step; the source is in the state REVOKING. */
-static void start(struct source *s)
-{
-	if (s->started)
-		return;
-	s->started = true;
-	s->revoke_ns = ktime_get_ns();
-	post_event(s);
-	queue(s, 0);
-}
-
-void sources_revoke(struct region *r, const struct fence_transfer *t)
-{
-	struct rb_node *n;
-
-	lockdep_assert_held(&r->lock);
-	for (n = rb_first(&t->leases); n; n = rb_next(n)) {
-		struct fence_lease *l = rb_entry(n, struct fence_lease, node);
-
-		if (l->bound)
-			start(to_source(l->bound));
-	}
-}
-
-/* Steps 1 and 2, for one source. False: it isn't bound, or not any more. */
-static bool end_transfers(struct source *s)
-{
-	struct fence_limits limits = param_limits();
-	struct region *r = s->region;
-	u32 nr;
-
-	do {
-		mutex_lock(&r->lock);
-		if (!s->bound) {
-			s->doomed = true;
-			mutex_unlock(&r->lock);
-			return false;
-		}
-		fence_source_revoke(&s->fence);
-		start(s);
-		nr = fence_source_end(&r->fence, &s->fence, &limits,
-				      ktime_get_ns(), BATCH);
-		region_settle(r, NULL, 0);
-		mutex_unlock(&r->lock);
-		cond_resched();
-	} while (nr == BATCH);
-	return true;
-}
-
-/* Another binding of the same QP that nobody has seen yet, with a reference. */
-static struct source *next_sharer(struct bound_qp *qp)
-{
-	struct source *found = NULL;
-	struct bound_qp *other;
-
-	mutex_lock(&bound_lock);
-	hash_for_each_possible(bound_qps, other, node, qp->id.number) {
-		if (other == qp || other->seen || !qp_same(&other->id, &qp->id))
-			continue;
-		other->seen = true;
-		found = other->source;
-		source_get(found);
-		break;
-	}
-	mutex_unlock(&bound_lock);
-	return found;
-}
-
-/* Step 2, for the others. */
-static void end_sharers(struct bound_qp *qp)
-{
-	struct source *s;
-
-	while ((s = next_sharer(qp))) {
-		end_transfers(s);
-		source_put(s);
-	}
-}
-
-static void set_state(struct bound_qp *qp, enum qp_state state)
-{
-	struct mutex *lock = &qp->source->region->lock;
-
-	mutex_lock(lock);
-	/* Its owner may have been faster. */
-	if (qp->state != QP_QUIET) {
-		qp->state = state;
-		qp->err_ns = ktime_get_ns();
-	}
-	mutex_unlock(lock);
-}
-
-/* Step 3. */
-static void take_access(struct source *s)
-{
-	u32 i;
-
-	for (i = 0; i < s->nr_qps; i++)
-		end_sharers(&s->qps[i]);
-	for (i = 0; i < s->nr_qps; i++) {
-		struct bound_qp *qp = &s->qps[i];
-
-		if (READ_ONCE(qp->state) == QP_OPEN) {
-			set_state(qp, qp_to_err(&qp->id) ? QP_LOST : QP_ERR);
-			end_sharers(qp);
-		}
-	}
-}
-
-/*
- * Step 4: time has passed for a QP. It has to be where it was put. One that is
- * not found was in ERR until somebody began to destroy it.
- */
-static void settle_qps(struct source *s, u64 settle_ns)
-{
-	struct region *r = s->region;
-	u32 i;
-
-	for (i = 0; i < s->nr_qps; i++) {
-		struct bound_qp *qp = &s->qps[i];
-		int err;
-
-		if (READ_ONCE(qp->state) != QP_ERR ||
-		    ktime_get_ns() < qp->err_ns + settle_ns)
-			continue;
-		err = qp_check(&qp->id, true);
-		mutex_lock(&r->lock);
-		if (qp->state == QP_ERR && err == -ENOTCONN) {
-			qp->state = QP_LOST;
-		} else if (qp->state == QP_ERR) {
-			qp->state = QP_QUIET;
-			qp->evidence = LKVFENCE_EVIDENCE_QP_ERR_SETTLED;
-		}
-		mutex_unlock(&r->lock);
-	}
-}
-
-/**
- * struct verdict - what is known of all QPs of a source
- * @lost: one is lost
- * @quiet: all are quiet
- * @evidence: on what ground, the weakest
- * @next_ns: else when to look again
- */
-struct verdict {
-	bool lost;
-	bool quiet;
-	u32 evidence;
-	u64 next_ns;
-};
-
-static struct verdict judge(const struct source *s, u64 settle_ns)
-{
-	struct verdict v = {
-		.quiet		= true,
-		.evidence	= LKVFENCE_EVIDENCE_BACKING_GONE,
-		.next_ns	= NEVER,
-	};
-	u32 i;
-
-	for (i = 0; i < s->nr_qps; i++) {
-		const struct bound_qp *qp = &s->qps[i];
-
-		switch (qp->state) {
-		case QP_QUIET:
-			v.evidence = min_t(u32, v.evidence, qp->evidence);
-			continue;
-		case QP_LOST:
-			v.lost = true;
-			break;
-		case QP_ERR:
-			v.next_ns = min(v.next_ns, qp->err_ns + settle_ns);
-			break;
-		}
-		v.quiet = false;
-	}
-	return v;
-}
-
-/* Step 5. Returns when to look again. */
-static u64 conclude(struct source *s, u64 settle_ns)
-{
-	struct region *r = s->region;
-	struct verdict v;
-	u32 nr;
-
-	do {
-		mutex_lock(&r->lock);
-		v = judge(s, settle_ns);
-		nr = 0;
-		if (!s->bound)
-			v.next_ns = NEVER;
-		else if (v.quiet)
-			nr = fence_source_quiet(&r->fence, &s->fence, v.evidence,
-						ktime_get_ns(), BATCH);
-		else if (v.lost)
-			nr = fence_source_lost(&r->fence, &s->fence, BATCH);
-		region_settle(r, NULL, 0);
-		mutex_unlock(&r->lock);
-		cond_resched();
-	} while (nr == BATCH);
-	return v.next_ns;
-}
-
-static void revoke_work(struct work_struct *work)
-{
-	struct source *s = container_of(to_delayed_work(work), struct source, work);
-	u64 settle_ns = param_settle_ns();
-	struct region *r = s->region;
-	/* Doesn't change once the region exists. */
-	bool settles = fence_accepts(&r->fence, LKVFENCE_EVIDENCE_QP_ERR_SETTLED);
-	u64 next, now;
-
-	if (end_transfers(s)) {
-		take_access(s);
-		if (settles)
-			settle_qps(s, settle_ns);
-		next = conclude(s, settle_ns);
-		now = ktime_get_ns();
-		if (settles && next != NEVER)
-			queue(s, nsecs_to_jiffies(next > now ? next - now : 0) + 1);
-	}
-	/* It may have been kept by nothing but what has been revoked. */
-	region_retire(r);
-	source_put(s);
-}
-
-/*
  * QUIET
  */
 
@@ -557,9 +303,9 @@ static bool is_quiet_evidence(u32 evidence)
 /* Returns whether it is news. */
 static bool quiet_qp(struct bound_qp *qp, u32 evidence)
 {
-	if (qp->state == QP_QUIET)
+	if (qp->state == LKVFENCE_QP_QUIET)
 		return false;
-	qp->state = QP_QUIET;
+	qp->state = LKVFENCE_QP_QUIET;
 	qp->evidence = evidence;
 	return true;
 }
@@ -600,9 +346,99 @@ int call_quiet(struct handle *h, void *argp)
 		err = quiet(s, arg->qp, arg->evidence);
 	if (!err) {
 		fence_source_revoke(&s->fence);
-		start(s);
-		queue(s, 0);
+		source_start(s);
+		source_look(s);
 	}
 	mutex_unlock(&r->lock);
+	return err;
+}
+
+/*
+ * QUERY_SOURCE
+ */
+
+/* The source, or with @from the one of the least number that isn't below. */
+static struct source *find_source(const struct fence *f, u32 number, bool from)
+{
+	struct rb_node *n = f->sources.rb_node;
+	struct fence_source *found = NULL;
+
+	while (n) {
+		struct fence_source *s = rb_entry(n, struct fence_source, node);
+
+		if (s->source >= number) {
+			found = s;
+			n = n->rb_left;
+		} else {
+			n = n->rb_right;
+		}
+	}
+	if (!found || (!from && found->source != number))
+		return NULL;
+	return to_source(found);
+}
+
+static u32 source_state(const struct source *s)
+{
+	switch (s->fence.state) {
+	case FENCE_SOURCE_BOUND:
+		return LKVFENCE_SOURCE_BOUND;
+	case FENCE_SOURCE_REVOKED:
+		return LKVFENCE_SOURCE_REVOKED;
+	case FENCE_SOURCE_LOST:
+		return LKVFENCE_SOURCE_LOST;
+	default:
+		return LKVFENCE_SOURCE_REVOKING;
+	}
+}
+
+static void describe(const struct source *s, struct lkvfence_query_source *arg,
+		     struct lkvfence_qp *qps, u32 room)
+{
+	u32 i;
+
+	for (i = 0; i < min(room, s->nr_qps); i++) {
+		qps[i] = s->qps[i].name;
+		qps[i].state = s->qps[i].state;
+	}
+	arg->source = s->fence.source;
+	arg->state = source_state(s);
+	arg->binding = s->binding;
+	arg->nr_qps = s->nr_qps;
+	arg->leases_out = s->fence.nr_leases;
+	arg->pid = s->pid;
+	arg->pad = 0;
+	memcpy(arg->peer, s->peer, sizeof(arg->peer));
+}
+
+int call_query_source(struct handle *h, void *argp)
+{
+	struct lkvfence_query_source *arg = argp;
+	u32 room = arg->nr_qps;
+	struct lkvfence_qp *qps = NULL;
+	struct source *s;
+	int err = 0;
+
+	if (arg->flags & ~LKVFENCE_QUERY_SOURCE_FLAGS)
+		return -EINVAL;
+	if (room > MAX_QPS)
+		return -ERANGE;
+	if (room) {
+		qps = kmalloc_array(room, sizeof(*qps), GFP_CHARGED);
+		if (!qps)
+			return -ENOMEM;
+	}
+	mutex_lock(&h->region->lock);
+	s = find_source(&h->region->fence, arg->source,
+			arg->flags & LKVFENCE_QUERY_SOURCE_FROM);
+	if (s)
+		describe(s, arg, qps, room);
+	mutex_unlock(&h->region->lock);
+	if (!s)
+		err = -ENOENT;
+	else if (copy_to_user(u64_to_user_ptr(arg->qps), qps,
+			      min(room, arg->nr_qps) * sizeof(*qps)))
+		err = -EFAULT;
+	kfree(qps);
 	return err;
 }

@@ -19,31 +19,19 @@ struct region;
 #define MAX_QPS		64U
 
 /**
- * enum qp_state - what is known of a bound QP
- * @QP_OPEN: nothing was done
- * @QP_ERR: the kernel moved it to ERR
- * @QP_QUIET: nothing comes through it any more
- * @QP_LOST: it couldn't be moved, or didn't stay in ERR
- */
-enum qp_state {
-	QP_OPEN,
-	QP_ERR,
-	QP_QUIET,
-	QP_LOST,
-};
-
-/**
  * struct bound_qp - a QP of a source
+ * @name: its device's name when it was bound, and its number
  * @id: what is remembered of it
  * @node: in the table of all; guarded by bound_lock
  * @source: whose
  * @seen: it was found, by who revokes another source of the same QP; guarded by
  *	bound_lock
- * @state: enum qp_state; guarded by region->lock, like the rest
+ * @state: enum lkvfence_qp_state; guarded by region->lock, like the rest
  * @evidence: enum lkvfence_evidence, once quiet
  * @err_ns: when the kernel had moved it
  */
 struct bound_qp {
+	struct lkvfence_qp name;
 	struct qp_id id;
 	struct hlist_node node;
 	struct source *source;
@@ -67,6 +55,7 @@ struct bound_qp {
  * @work: takes the access away; then sees whether it is gone
  * @ref: the fence's while bound, one of queued work, one of each who looks
  * @binding: its number; doesn't change, like the rest
+ * @pid: who bound it, in the initial PID namespace
  * @peer: whom it stands for
  * @nr_qps: how many
  * @qps: its QPs
@@ -85,17 +74,26 @@ struct source {
 	struct delayed_work work;
 	struct kref ref;
 	u64 binding;
+	pid_t pid;
 	char peer[sizeof_field(struct lkvfence_source, peer)];
 	u32 nr_qps;
 	struct bound_qp qps[];
 };
 
+static inline struct source *to_source(struct fence_source *s)
+{
+	return container_of(s, struct source, fence);
+}
+
 /**
- * sources_revoke() - a transfer is to be revoked: begin with its sources
- * @r: its region, locked
- * @t: the transfer
+ * source_next_sharer() - another binding of the same QP
+ * @qp: the QP
+ *
+ * Each is found once.
+ *
+ * Return: its source, referenced; or NULL.
  */
-void sources_revoke(struct region *r, const struct fence_transfer *t);
+struct source *source_next_sharer(struct bound_qp *qp);
 
 /**
  * sources_leave() - a handle closes: its sources have nobody to tell
@@ -121,5 +119,23 @@ void source_forget_event(struct source *s);
 
 /* Fills in the event. @s->region is locked. */
 void source_describe(const struct source *s, struct lkvfence_event *e);
+
+/* revoke.c */
+
+/* For a new source. */
+void source_init_revoking(struct source *s);
+
+/* Have a source in the state REVOKING revoked. Its region is locked. */
+void source_start(struct source *s);
+
+/* Have its work look at it at once: something has changed. */
+void source_look(struct source *s);
+
+/**
+ * sources_revoke() - a transfer is to be revoked: begin with its sources
+ * @r: its region, locked
+ * @t: the transfer
+ */
+void sources_revoke(struct region *r, const struct fence_transfer *t);
 
 #endif /* LKVFENCE_SOURCE_H */

@@ -170,6 +170,7 @@ static_assert(sizeof(struct lkvfence_qp) == 72);
 static_assert(sizeof(struct lkvfence_source) == 96);
 static_assert(sizeof(struct lkvfence_quiet) == 24);
 static_assert(sizeof(struct lkvfence_report) == 24);
+static_assert(sizeof(struct lkvfence_query_source) == 112);
 
 union command_arg {
 	u32 size;
@@ -186,6 +187,7 @@ union command_arg {
 	struct lkvfence_source source;
 	struct lkvfence_quiet quiet;
 	struct lkvfence_report report;
+	struct lkvfence_query_source query_source;
 };
 
 /**
@@ -217,6 +219,7 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_source, binding, call_source),
 	COMMAND(lkvfence_quiet, evidence, call_quiet),
 	COMMAND(lkvfence_report, nr_slots, call_report),
+	COMMAND(lkvfence_query_source, peer, call_query_source),
 };
 
 static const struct command info_command = COMMAND(lkvfence_info, version, do_info);

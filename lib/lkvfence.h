@@ -203,6 +203,9 @@ int lkvfence_adopt(struct lkvfence *f, uint64_t generation);
  */
 int lkvfence_source(struct lkvfence *f, struct lkvfence_source *source);
 
+/** lkvfence_query_source() - what is known of one bound source; see QUERY_SOURCE */
+int lkvfence_query_source(struct lkvfence *f, struct lkvfence_query_source *query);
+
 /** lkvfence_unbind() - a source has no queue pairs any more */
 int lkvfence_unbind(struct lkvfence *f, uint32_t source);
 
@@ -268,6 +271,8 @@ const char *lkvfence_outcome_name(uint32_t outcome);
 const char *lkvfence_evidence_name(uint32_t evidence);
 const char *lkvfence_event_name(uint32_t type);
 const char *lkvfence_lease_state_name(uint32_t state);
+const char *lkvfence_source_state_name(uint32_t state);
+const char *lkvfence_qp_state_name(uint32_t state);
 
 #ifdef __cplusplus
 #pragma GCC diagnostic pop

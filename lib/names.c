@@ -111,3 +111,27 @@ const char *lkvfence_lease_state_name(uint32_t state)
 
 	return NAME(names, state);
 }
+
+const char *lkvfence_source_state_name(uint32_t state)
+{
+	static const char * const names[] = {
+		[LKVFENCE_SOURCE_BOUND]		= "bound",
+		[LKVFENCE_SOURCE_REVOKING]	= "revoking",
+		[LKVFENCE_SOURCE_REVOKED]	= "revoked",
+		[LKVFENCE_SOURCE_LOST]		= "lost",
+	};
+
+	return NAME(names, state);
+}
+
+const char *lkvfence_qp_state_name(uint32_t state)
+{
+	static const char * const names[] = {
+		[LKVFENCE_QP_OPEN]	= "open",
+		[LKVFENCE_QP_ERR]	= "err",
+		[LKVFENCE_QP_QUIET]	= "quiet",
+		[LKVFENCE_QP_LOST]	= "lost",
+	};
+
+	return NAME(names, state);
+}

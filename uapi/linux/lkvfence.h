@@ -184,6 +184,7 @@
 #define LKVFENCE_IOC_SOURCE		_IO(LKVFENCE_IOC_MAGIC, 0x19)
 #define LKVFENCE_IOC_QUIET		_IO(LKVFENCE_IOC_MAGIC, 0x1a)
 #define LKVFENCE_IOC_REPORT		_IO(LKVFENCE_IOC_MAGIC, 0x1b)
+#define LKVFENCE_IOC_QUERY_SOURCE	_IO(LKVFENCE_IOC_MAGIC, 0x1c)
 
 /**
  * enum lkvfence_state - where a transfer is in its life
@@ -828,15 +829,29 @@ struct lkvfence_adopt {
 };
 
 /**
+ * enum lkvfence_qp_state - what the module knows of a bound QP
+ * @LKVFENCE_QP_OPEN: nothing was done
+ * @LKVFENCE_QP_ERR: it was moved to ERR, and time passes
+ * @LKVFENCE_QP_QUIET: nothing comes through it any more
+ * @LKVFENCE_QP_LOST: it couldn't be moved, or didn't stay in ERR
+ */
+enum lkvfence_qp_state {
+	LKVFENCE_QP_OPEN		= 1,
+	LKVFENCE_QP_ERR			= 2,
+	LKVFENCE_QP_QUIET		= 3,
+	LKVFENCE_QP_LOST		= 4,
+};
+
+/**
  * struct lkvfence_qp - a queue pair of this host
  * @device: the RDMA device's name (mlx5_0), ends in NUL
  * @number: the QP's number
- * @pad: 0
+ * @state: SOURCE: 0. QUERY_SOURCE: out: enum lkvfence_qp_state
  */
 struct lkvfence_qp {
 	char device[64];
 	__u32 number;
-	__u32 pad;
+	__u32 state;
 };
 
 #define LKVFENCE_SOURCE_UNBIND		(1U << 0)	/* it has no QPs any more */
@@ -878,6 +893,53 @@ struct lkvfence_source {
 	__u64 qps;
 	char peer[64];
 	__u64 binding;
+};
+
+/**
+ * enum lkvfence_source_state - of a bound source
+ * @LKVFENCE_SOURCE_BOUND: leases may be granted
+ * @LKVFENCE_SOURCE_REVOKING: its access is being taken away
+ * @LKVFENCE_SOURCE_REVOKED: its access is gone
+ * @LKVFENCE_SOURCE_LOST: a QP is lost
+ */
+enum lkvfence_source_state {
+	LKVFENCE_SOURCE_BOUND		= 1,
+	LKVFENCE_SOURCE_REVOKING	= 2,
+	LKVFENCE_SOURCE_REVOKED		= 3,
+	LKVFENCE_SOURCE_LOST		= 4,
+};
+
+#define LKVFENCE_QUERY_SOURCE_FROM	(1U << 0)	/* the least number from source on */
+#define LKVFENCE_QUERY_SOURCE_FLAGS	LKVFENCE_QUERY_SOURCE_FROM
+
+/**
+ * struct lkvfence_query_source - QUERY_SOURCE: one bound source
+ * @size: sizeof(struct lkvfence_query_source)
+ * @flags: LKVFENCE_QUERY_SOURCE_*
+ * @source: which; out
+ * @state: out: enum lkvfence_source_state
+ * @binding: out: its binding
+ * @qps: pointer to struct lkvfence_qp[nr_qps], filled as far as it goes
+ * @nr_qps: in: room at @qps, 0 to max_qps; out: how many there are
+ * @leases_out: out: bound leases without proof
+ * @pid: out: process that bound it, as the initial PID namespace numbers it
+ * @pad: out: 0
+ * @peer: out: whom it stands for
+ *
+ * Errors: ENOENT the source isn't bound; with FROM: none is, from there on.
+ */
+struct lkvfence_query_source {
+	__u32 size;
+	__u32 flags;
+	__u32 source;
+	__u32 state;
+	__u64 binding;
+	__u64 qps;
+	__u32 nr_qps;
+	__u32 leases_out;
+	__s32 pid;
+	__u32 pad;
+	char peer[64];
 };
 
 /**
