@@ -83,6 +83,8 @@ static void print_warnings(const struct region *region)
 	uint64_t n = values_get(&region->values, VALUE_TRANSFERS_QUARANTINED);
 	uint64_t slots = values_get(&region->values, VALUE_SLOTS_QUARANTINED);
 	uint64_t tainted = values_get(&region->values, VALUE_RELEASED_TIMEOUT);
+	uint64_t strays = values_get(&region->values, VALUE_STRAYS);
+	uint64_t late = values_get(&region->values, VALUE_STRAYS_LATE);
 
 	print_array("warnings");
 	if (n) {
@@ -96,6 +98,18 @@ static void print_warnings(const struct region *region)
 		print_text("  warning: %" PRIu64
 			   " transfer%s released without proof: late writes may have hit reused slots\n",
 			   tainted, tainted == 1 ? "" : "s");
+	}
+	if (strays) {
+		print_string(NULL, NULL, "strays");
+		print_text("  warning: slots of %" PRIu64
+			   " transfer%s were written to while held: the fence caught it\n",
+			   strays, strays == 1 ? "" : "s");
+	}
+	if (late) {
+		print_string(NULL, NULL, "strays_late");
+		print_text("  warning: slots of %" PRIu64
+			   " transfer%s were written to after the release: timeouts are too short\n",
+			   late, late == 1 ? "" : "s");
 	}
 	print_end();
 }

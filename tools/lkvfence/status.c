@@ -11,9 +11,23 @@
 struct module {
 	bool loaded;
 	bool has_abi;
+	bool has_qp;
 	uint64_t abi;
 	char version[64];
 };
+
+static bool has_feature(const char *name)
+{
+	char features[64];
+	char *word;
+
+	if (sysfs_string(NULL, "features", features, sizeof(features)))
+		return false;
+	for (word = strtok(features, " "); word; word = strtok(NULL, " "))
+		if (!strcmp(word, name))
+			return true;
+	return false;
+}
 
 /* sysfs is for everybody; INFO is for where sysfs isn't mounted. */
 static void module_read(struct module *module)
@@ -26,10 +40,12 @@ static void module_read(struct module *module)
 		sysfs_string(NULL, "version", module->version,
 			     sizeof(module->version));
 		module->has_abi = !sysfs_u64(NULL, "abi", &module->abi);
+		module->has_qp = has_feature("qp");
 	} else if (!lkvfence_info(&info)) {
 		module->loaded = true;
 		module->abi = info.abi;
 		module->has_abi = true;
+		module->has_qp = info.features & LKVFENCE_FEATURE_QP;
 		memcpy(module->version, info.version, sizeof(info.version) - 1);
 		module->version[sizeof(info.version) - 1] = '\0';
 	}
@@ -45,6 +61,9 @@ static void module_print(const struct module *module)
 	print_string("version", "module %s", module->version);
 	if (module->has_abi)
 		print_u64("abi", ", ABI %s", module->abi);
+	print_bool("qp", NULL, module->has_qp);
+	print_text(", revocation %s", module->has_qp ? "possible" :
+		   "not possible on this kernel");
 }
 
 /* The sums over all regions, past ones too: what they left behind. */

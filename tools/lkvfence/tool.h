@@ -33,6 +33,7 @@ struct options {
 int status_command(const struct options *opt, int argc, char **argv);
 int region_command(const struct options *opt, int argc, char **argv);
 int transfer_command(const struct options *opt, int argc, char **argv);
+int source_command(const struct options *opt, int argc, char **argv);
 int release_command(const struct options *opt, int argc, char **argv);
 int version_print(void);
 

@@ -130,7 +130,8 @@ static void print_leases(const struct view *view, uint32_t max)
 		print_string("evidence", NULL,
 			     lkvfence_evidence_name(l->evidence));
 		print_end();
-		if (l->state == LKVFENCE_LEASE_DRAINED)
+		if (l->state == LKVFENCE_LEASE_DRAINED ||
+		    l->state == LKVFENCE_LEASE_REVOKED)
 			continue;
 		out++;
 		if (shown == max)
@@ -186,6 +187,10 @@ static void print_transfer(const char *region, const struct view *view,
 		   q->flags & LKVFENCE_TRANSFER_QUARANTINED);
 	print_bool("orphaned", " orphaned",
 		   q->flags & LKVFENCE_TRANSFER_ORPHANED);
+	print_bool("revoking", " revoking",
+		   q->flags & LKVFENCE_TRANSFER_REVOKING);
+	print_bool("revocable", NULL,
+		   q->flags & LKVFENCE_TRANSFER_REVOCABLE);
 	print_string("reason", q->reason ? " reason %s" : NULL,
 		     lkvfence_reason_name(q->reason));
 	print_string("policy", " policy %s", lkvfence_policy_name(q->policy));

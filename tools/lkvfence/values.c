@@ -9,6 +9,8 @@
 #define IN_STAT(member) offsetof(struct lkvfence_stat, member)
 #define IN_RELEASED(outcome) \
 	(IN_STAT(released) + LKVFENCE_OUTCOME_##outcome * sizeof(__u64))
+#define IN_EVIDENCE(class) \
+	(IN_STAT(evidence) + LKVFENCE_EVIDENCE_##class * sizeof(__u64))
 
 static const struct {
 	const char *name;
@@ -35,17 +37,52 @@ static const struct {
 	[VALUE_RETURNS_DRAINED] = {
 		"returns_drained", IN_STAT(returns_drained) },
 	[VALUE_RETURNS_FAILED] = { "returns_failed", IN_STAT(returns_failed) },
+	[VALUE_RETURNS_REVOKED] = {
+		"returns_revoked", IN_STAT(returns_revoked) },
 	[VALUE_RETURNS_EARLY] = { "returns_early", IN_STAT(returns_early) },
 	[VALUE_RETURNS_STALE] = { "returns_stale", IN_STAT(returns_stale) },
 	[VALUE_RETURNS_UNKNOWN] = {
 		"returns_unknown", IN_STAT(returns_unknown) },
 	[VALUE_RETURNS_DUPLICATE] = {
 		"returns_duplicate", IN_STAT(returns_duplicate) },
+	[VALUE_RETURNS_UNACCEPTED] = {
+		"returns_unaccepted", IN_STAT(returns_unaccepted) },
 	[VALUE_REFUSED_BUSY] = { "refused_busy", IN_STAT(refused_busy) },
 	[VALUE_REFUSED_EXISTS] = { "refused_exists", IN_STAT(refused_exists) },
 	[VALUE_REFUSED_LIMIT] = { "refused_limit", IN_STAT(refused_limit) },
+	[VALUE_REFUSED_REVOKED] = {
+		"refused_revoked", IN_STAT(refused_revoked) },
 	[VALUE_FORCED] = { "forced", IN_STAT(forced) },
 	[VALUE_HANDLES] = { "handles", IN_STAT(handles) },
+	[VALUE_REVOKES] = { "revokes", IN_STAT(revokes) },
+	[VALUE_REVOKES_FAILED] = { "revokes_failed", IN_STAT(revokes_failed) },
+	[VALUE_EVIDENCE_TIMEOUT] = {
+		"evidence_timeout", IN_EVIDENCE(TIMEOUT) },
+	[VALUE_EVIDENCE_QP_ERR_SETTLED] = {
+		"evidence_qp_err_settled", IN_EVIDENCE(QP_ERR_SETTLED) },
+	[VALUE_EVIDENCE_SUCCESS_CQE] = {
+		"evidence_success_cqe", IN_EVIDENCE(SUCCESS_CQE) },
+	[VALUE_EVIDENCE_IN_BAND] = {
+		"evidence_in_band", IN_EVIDENCE(IN_BAND) },
+	[VALUE_EVIDENCE_TIMELINE] = {
+		"evidence_timeline", IN_EVIDENCE(TIMELINE) },
+	[VALUE_EVIDENCE_RQ_FLUSHED] = {
+		"evidence_rq_flushed", IN_EVIDENCE(RQ_FLUSHED) },
+	[VALUE_EVIDENCE_MW_INVALIDATED] = {
+		"evidence_mw_invalidated", IN_EVIDENCE(MW_INVALIDATED) },
+	[VALUE_EVIDENCE_QP_DESTROYED] = {
+		"evidence_qp_destroyed", IN_EVIDENCE(QP_DESTROYED) },
+	[VALUE_EVIDENCE_MR_DEREGISTERED] = {
+		"evidence_mr_deregistered", IN_EVIDENCE(MR_DEREGISTERED) },
+	[VALUE_EVIDENCE_BACKING_GONE] = {
+		"evidence_backing_gone", IN_EVIDENCE(BACKING_GONE) },
+	[VALUE_SOURCES] = { "sources", IN_STAT(sources) },
+	[VALUE_SOURCES_REVOKED] = {
+		"sources_revoked", IN_STAT(sources_revoked) },
+	[VALUE_SOURCES_LOST] = { "sources_lost", IN_STAT(sources_lost) },
+	[VALUE_STRAYS] = { "strays", IN_STAT(strays) },
+	[VALUE_STRAYS_LATE] = { "strays_late", IN_STAT(strays_late) },
+	[VALUE_MISMATCHES] = { "mismatches", IN_STAT(mismatches) },
 };
 
 const char *value_name(enum value i)
@@ -110,20 +147,62 @@ static void put_outcomes(const struct values *values, bool brief)
 	print_text("\n");
 }
 
+/* "evidence: 4 success_cqe, 2 timeout": only what there was. */
+static void put_evidence(const struct values *values, const char *indent)
+{
+	const char *sep = "";
+	enum value i;
+
+	print_text("%sevidence: ", indent);
+	for (i = VALUE_EVIDENCE_TIMEOUT; i <= VALUE_EVIDENCE_BACKING_GONE; i++) {
+		if (!values_get(values, i)) {
+			put(values, i, NULL);
+			continue;
+		}
+		print_text("%s", sep);
+		print_u64(table[i].name, "%s", values->v[i]);
+		print_text(" %s", table[i].name + strlen("evidence_"));
+		sep = ", ";
+	}
+	print_text("%s\n", *sep ? "" : "none");
+}
+
+static void put_revocation(const struct values *values, const char *indent)
+{
+	print_text("%srevocations: ", indent);
+	put(values, VALUE_REVOKES, "%s begun");
+	put(values, VALUE_REVOKES_FAILED, ", %s failed");
+	print_text("\n%ssources: ", indent);
+	put(values, VALUE_SOURCES, "%s bound");
+	put(values, VALUE_SOURCES_REVOKED, ", %s revoked");
+	put(values, VALUE_SOURCES_LOST, ", %s lost");
+	print_text("\n%sseen: ", indent);
+	put(values, VALUE_STRAYS, "%s strays");
+	put(values, VALUE_STRAYS_LATE, ", %s late strays");
+	put(values, VALUE_MISMATCHES, ", %s mismatches");
+	print_text("\n");
+}
+
 static void put_rest(const struct values *values, const char *indent)
 {
 	print_text("%sreturns: ", indent);
 	put(values, VALUE_RETURNS_DRAINED, "%s drained");
 	put(values, VALUE_RETURNS_FAILED, ", %s failed");
+	put(values, VALUE_RETURNS_REVOKED, ", %s revoked");
 	put(values, VALUE_RETURNS_EARLY, ", %s early");
 	put(values, VALUE_RETURNS_STALE, ", %s stale");
 	put(values, VALUE_RETURNS_UNKNOWN, ", %s unknown");
 	put(values, VALUE_RETURNS_DUPLICATE, ", %s duplicate");
+	put(values, VALUE_RETURNS_UNACCEPTED, ", %s unaccepted");
 	print_text("\n%srefused: ", indent);
 	put(values, VALUE_REFUSED_BUSY, "%s busy");
 	put(values, VALUE_REFUSED_EXISTS, ", %s exists");
 	put(values, VALUE_REFUSED_LIMIT, ", %s limit");
-	print_text("\n%sforced: ", indent);
+	put(values, VALUE_REFUSED_REVOKED, ", %s revoked");
+	print_text("\n");
+	put_evidence(values, indent);
+	put_revocation(values, indent);
+	print_text("%sforced: ", indent);
 	put(values, VALUE_FORCED, "%s");
 	print_text("\n%shandles: ", indent);
 	put(values, VALUE_HANDLES, "%s");
