@@ -48,6 +48,7 @@ include tests/fuzz/build.mk
 include tests/e2e/build.mk
 include tests/kunit/build.mk
 include tests/mutants/build.mk
+include tests/rdma/build.mk
 include tests/matrix/build.mk
 
 .PHONY: check-install check-vm-selftest

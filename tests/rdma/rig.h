@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * What the tests in this directory share: a pool of slots, and a process that
+ * writes or reads them by RDMA over a real connection.
+ *
+ * Every write is stamped: each 16 bytes of a slot say which slot they are for,
+ * and under which generation they were sent. So whoever gets a slot next, and
+ * stamps it himself, sees afterwards what landed late: bytes of another stamp.
+ *
+ * The sender is a child. It does what it is told, says when it has posted, and
+ * looks at its completions only when it is asked for them: so it may be killed,
+ * or stopped, with writes under way. Pool and staging memory are shared, for a
+ * test to look at; a sender that is stopped shares them as well as any.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include <infiniband/verbs.h>
+
+#include "../e2e/e2e.h"
+
+#define SLOT		65536U		/* bytes; as region() has it */
+#define LINKS		4		/* connections of a rig, at most */
+#define DEVICE		"rxe0"
+/* Posted at once, at most. */
+#define MAX_POSTED	4096
+
+/* One end of a connection, as the other one needs to know it. */
+struct end {
+	union ibv_gid gid;
+	uint64_t address;
+	uint32_t rkey;
+	uint32_t qp;
+	uint32_t psn;
+};
+
+/* A process's view of the device. */
+struct port {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	union ibv_gid gid;
+	uint8_t gid_index;
+	enum ibv_mtu mtu;
+};
+
+/* What became of work requests. */
+struct tally {
+	uint32_t good;
+	uint32_t bad;
+	uint32_t first_bad;		/* enum ibv_wc_status */
+};
+
+/*
+ * A pool and its sender. timeout and retries are the sender's, as IB has them:
+ * 4096 ns * 2^timeout, and so many times more. They may be set before a link is
+ * made.
+ */
+struct rig {
+	uint32_t nr_slots;
+	char *pool;
+	char *stage;			/* what is sent from, and read to */
+	pid_t sender;
+	int fd;				/* to talk to the sender */
+	uint8_t timeout;
+	uint8_t retries;
+	struct port port;		/* of the process that called rig_open() */
+	struct ibv_qp *qps[LINKS];
+};
+
+/*
+ * Memory and the sender, which starts with nothing but these: to be called
+ * before regions are opened, which it would keep open.
+ */
+void rig_start(struct rig *rig, uint32_t nr_slots);
+/* The device, and the pool registered, in the process that owns the slots. */
+void rig_open(struct rig *rig);
+/* Forget the device: QPs first. */
+void rig_close(struct rig *rig);
+/* Both, where they are one process. */
+void rig_new(struct rig *rig, uint32_t nr_slots);
+/* The sender goes, however it is, and all that there is of the rig. */
+void rig_end(struct rig *rig);
+
+/* A new connection in the place of @link's last one. */
+void rig_connect(struct rig *rig, uint32_t link);
+void rig_destroy(struct rig *rig, uint32_t link);
+/* A QP of this process, connected to nothing. */
+struct ibv_qp *rig_qp(struct rig *rig, enum ibv_qp_type type);
+/* ibv_modify_qp() to ERR, by this process. */
+void rig_err(struct rig *rig, uint32_t link);
+/* Wait for the flushed receive that each connection has from its beginning. */
+void rig_see_flush(struct rig *rig, uint32_t link);
+
+/*
+ * Have the sender post @rounds writes of each of @count slots from @first on,
+ * under @generation, over @link; or read them. Returns when it has posted.
+ */
+void rig_write(struct rig *rig, uint32_t link, uint64_t generation,
+	       uint32_t first, uint32_t count, uint32_t rounds);
+void rig_read(struct rig *rig, uint32_t link, uint32_t first, uint32_t count,
+	      uint32_t rounds);
+/* The sender waits for all that it has posted on @link. */
+struct tally rig_drain(struct rig *rig, uint32_t link);
+/* It moves its own QP to ERR, and then waits for the rest, flushed or not. */
+struct tally rig_flush(struct rig *rig, uint32_t link);
+/* It destroys its QP. */
+void rig_hang_up(struct rig *rig, uint32_t link);
+
+/* Stamp @count slots from @first on; @mem is slot 0. */
+void stamp(char *mem, uint32_t first, uint32_t count, uint64_t generation);
+/* How many of their bytes have another stamp. */
+size_t strays(const char *mem, uint32_t first, uint32_t count, uint64_t generation);
+/* How many of their bytes have this one. */
+size_t stamped(const char *mem, uint32_t first, uint32_t count, uint64_t generation);
+/* Wait until a write to @slot under @generation has begun to land. */
+void landing(const struct rig *rig, uint32_t slot, uint64_t generation);
+
+/* SOURCE, for one or more links; the binding. */
+uint64_t bind_links(struct lkvfence *f, const struct rig *rig, uint32_t source,
+		    uint32_t link, uint32_t nr);
+uint64_t bind_link(struct lkvfence *f, const struct rig *rig, uint32_t source,
+		   uint32_t link);
+/* SOURCE for one QP of any device; -errno. */
+int try_bind(struct lkvfence *f, uint32_t source, const char *device,
+	     uint32_t number);
+/* The next event of that type; others before it are passed over. */
+struct lkvfence_event event_of(struct lkvfence *f, uint32_t type);
+/* True if @e is a release as @outcome, on that ground. */
+bool released_as(const struct lkvfence_event *e, uint64_t generation,
+		 uint32_t outcome, uint32_t evidence);
+
+/* How often a test that loops does so: LKVFENCE_RDMA_RUNS, or @standard. */
+uint32_t runs(uint32_t standard);
+/* Runs a command; its exit status. */
+int run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif /* RIG_H */
