@@ -192,16 +192,26 @@ void qp_forget(struct qp_id *id)
 	put_task_struct(id->task);
 }
 
-/* The very QP, or another one that has its number now? */
+/*
+ * The very QP, or another one that has its number now? -ENOTCONN: it may be the
+ * one, but it is connected to somebody else.
+ */
 static int recognise(struct ib_qp *qp, const struct qp_id *id,
 		     enum ib_qp_state *state)
 {
 	struct qp_id now = { .device = id->device };
-	int err = look(qp, &now, state);
+	bool other;
+	int err;
 
+	err = look(qp, &now, state);
 	if (err)
 		return err;
-	return qp_same(&now, id) ? 0 : -ESTALE;
+	other = now.remote != id->remote;
+	now.remote = id->remote;
+	if (!qp_same(&now, id))
+		return -ESTALE;
+	/* One that isn't connected needn't know to whom it was. */
+	return other && connected(*state) ? -ENOTCONN : 0;
 }
 
 static int move(struct ib_qp *qp)

@@ -65,8 +65,8 @@ void qp_forget(struct qp_id *id);
  * still be carried out.
  *
  * Return: 0: it is in ERR. -ENODEV its device is gone; -ENOENT it is not found;
- * -ESTALE another one has its number; or what the driver says. None of these
- * proves anything.
+ * -ESTALE another one has its number; -ENOTCONN it is connected to somebody else;
+ * or what the driver says. None of these proves anything.
  */
 int qp_to_err(const struct qp_id *id);
 

@@ -300,6 +300,40 @@ static bool is_quiet_evidence(u32 evidence)
 	       evidence == LKVFENCE_EVIDENCE_MR_DEREGISTERED;
 }
 
+/*
+ * What is attested of a QP can't be known better here. But whether it contradicts
+ * what there is to see can. -EBUSY: it does.
+ */
+static int doubt_qp(const struct bound_qp *qp, u32 evidence)
+{
+	int err = qp_check(&qp->id, true);
+
+	switch (evidence) {
+	case LKVFENCE_EVIDENCE_RQ_FLUSHED:
+		return err == -ENOTCONN ? -EBUSY : 0;
+	case LKVFENCE_EVIDENCE_QP_DESTROYED:
+		return !err || err == -ENOTCONN ? -EBUSY : 0;
+	default:
+		return 0;
+	}
+}
+
+static int doubt(const struct source *s, u32 index, u32 evidence)
+{
+	int err = 0;
+	u32 i;
+
+	if (index != LKVFENCE_QUIET_ALL) {
+		if (index >= s->nr_qps)
+			return -ERANGE;
+		return doubt_qp(&s->qps[array_index_nospec(index, s->nr_qps)],
+				evidence);
+	}
+	for (i = 0; i < s->nr_qps && !err; i++)
+		err = doubt_qp(&s->qps[i], evidence);
+	return err;
+}
+
 /* Returns whether it is news. */
 static bool quiet_qp(struct bound_qp *qp, u32 evidence)
 {
@@ -310,19 +344,15 @@ static bool quiet_qp(struct bound_qp *qp, u32 evidence)
 	return true;
 }
 
+/* @index was checked by doubt(). */
 static int quiet(struct source *s, u32 index, u32 evidence)
 {
 	bool news = false;
 	u32 i;
 
-	if (index == LKVFENCE_QUIET_ALL) {
-		for (i = 0; i < s->nr_qps; i++)
+	for (i = 0; i < s->nr_qps; i++) {
+		if (index == i || index == LKVFENCE_QUIET_ALL)
 			news |= quiet_qp(&s->qps[i], evidence);
-	} else if (index < s->nr_qps) {
-		news = quiet_qp(&s->qps[array_index_nospec(index, s->nr_qps)],
-				evidence);
-	} else {
-		return -ERANGE;
 	}
 	return news ? 0 : -EALREADY;
 }
@@ -338,18 +368,25 @@ int call_quiet(struct handle *h, void *argp)
 		return -EINVAL;
 	mutex_lock(&r->lock);
 	s = find_binding(h, arg->binding);
+	if (s)
+		source_get(s);
+	mutex_unlock(&r->lock);
 	if (!s)
-		err = -ENOENT;
-	else if (!fence_accepts(&r->fence, arg->evidence))
-		err = -EOPNOTSUPP;
-	else
-		err = quiet(s, arg->qp, arg->evidence);
+		return -ENOENT;
+
+	/* Drivers may sleep; and it may be unbound meanwhile. */
+	err = fence_accepts(&r->fence, arg->evidence) ?
+	      doubt(s, arg->qp, arg->evidence) : -EOPNOTSUPP;
+	mutex_lock(&r->lock);
+	if (!err)
+		err = s->bound ? quiet(s, arg->qp, arg->evidence) : -ENOENT;
 	if (!err) {
 		fence_source_revoke(&s->fence);
 		source_start(s);
 		source_look(s);
 	}
 	mutex_unlock(&r->lock);
+	source_put(s);
 	return err;
 }
 

@@ -151,6 +151,10 @@ int lkvfence_quiet(struct lkvfence *f, uint64_t binding, uint32_t qp,
 		return lkvfence__fail(f, err,
 			"quiet: binding %" PRIu64 " has no queue pair %" PRIu32,
 			binding, qp);
+	case -EBUSY:
+		return lkvfence__fail(f, err,
+			"quiet: %s of binding %" PRIu64 " is not so: the queue pair is there, or not in the error state",
+			lkvfence_evidence_name(evidence), binding);
 	case -EALREADY:
 		return lkvfence__fail(f, err,
 			"quiet: that queue pair of binding %" PRIu64 " is quiet already: nothing changed",

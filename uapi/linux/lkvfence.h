@@ -952,8 +952,9 @@ struct lkvfence_query_source {
  *
  * Where the source is not being revoked, it is from now on: the access is gone.
  * Errors: ENOENT no such binding of this handle, any more; ERANGE no such QP;
- * EALREADY the QP is quiet, and nothing changed; EINVAL other evidence;
- * EOPNOTSUPP the region doesn't accept it.
+ * EALREADY the QP is quiet, and nothing changed; EINVAL other evidence; EBUSY the
+ * kernel sees that it isn't so: the QP is not in ERR, or is there; EOPNOTSUPP the
+ * region doesn't accept it.
  */
 struct lkvfence_quiet {
 	__u32 size;
