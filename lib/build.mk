@@ -80,3 +80,4 @@ uninstall-lib:
 LIB_LDCONFIG = if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 
 -include $(LIB_OBJ:.o=.d)
+include lib/watch/build.mk

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What events do to watches. A watch ends with the event RELEASED, since until
+ * it was read the slots are nobody's: the module has released them, and the
+ * engine doesn't know yet.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "watch.h"
+
+static int released(struct lkvfence_watch *w, struct lkvfence_event *event)
+{
+	struct watched *e = watch__get(w, event->generation, false);
+	uint32_t nr, nr_reused;
+	int err = 0;
+	bool soak;
+
+	if (!e)
+		return 0;
+	/* who is about to start this watch stops at the next slot */
+	atomic_store(&e->over, true);
+	pthread_mutex_lock(&e->lock);
+
+	soak = w->flags & LKVFENCE_WATCH_SOAK && e->nr_slots &&
+	       (event->flags & LKVFENCE_EVENT_TAINTED || e->quarantined);
+	if (e->nr_slots) {
+		pthread_mutex_lock(&w->lock);
+		w->stat.released++;
+		w->stat.cut_short += e->nr_seen < e->nr_slots;
+		pthread_mutex_unlock(&w->lock);
+	}
+	nr = watch__changed(w, e, soak ? WATCH_LOOK_AND_REMEMBER : WATCH_LAST_LOOK, &nr_reused);
+	err = watch__stray(w, e, nr);
+	if (e->nr_stray)
+		event->flags |= LKVFENCE_EVENT_STRAY;
+	nr = e->nr_stray;
+	if (soak)
+		watch__soak(w, e);
+	else
+		watch__remove(w, e);
+
+	pthread_mutex_unlock(&e->lock);
+	watch__put(w, e);
+	return err ? err : (int)nr;
+}
+
+static int quarantined(struct lkvfence_watch *w, struct lkvfence_event *event)
+{
+	struct watched *e = watch__get(w, event->generation, false);
+	uint32_t nr, nr_reused;
+	int err;
+
+	if (!e)
+		return 0;
+	pthread_mutex_lock(&e->lock);
+	e->quarantined = true;
+	nr = watch__changed(w, e, WATCH_LOOK, &nr_reused);
+	err = watch__stray(w, e, nr);
+	if (e->nr_stray)
+		event->flags |= LKVFENCE_EVENT_STRAY;
+	nr = e->nr_stray;
+	pthread_mutex_unlock(&e->lock);
+	watch__put(w, e);
+	return err ? err : (int)nr;
+}
+
+static int ended(struct lkvfence_watch *w, const struct lkvfence_event *event)
+{
+	int ret;
+
+	if (!(w->flags & LKVFENCE_WATCH_ENDED))
+		return 0;
+	ret = lkvfence_watch_start(w, event->generation);
+	/* started by the engine, which ended it at the same time */
+	if (ret == -EALREADY)
+		return 0;
+	if (ret < 0)
+		watch__count(w, &w->stat.unwatched, 1);
+	return ret;
+}
+
+int lkvfence_watch_event(struct lkvfence_watch *w, struct lkvfence_event *event)
+{
+	switch (event->type) {
+	case LKVFENCE_EVENT_RELEASED:
+		return released(w, event);
+	case LKVFENCE_EVENT_QUARANTINED:
+		return quarantined(w, event);
+	case LKVFENCE_EVENT_ENDED:
+		return ended(w, event);
+	default:
+		return 0;
+	}
+}
+
+int lkvfence_watch_events(struct lkvfence_watch *w, struct lkvfence_event *events,
+			  uint32_t nr, int timeout_ms)
+{
+	int ret, i;
+
+	if (!w->f)
+		return watch__fail(w, -EINVAL,
+			"events: this watcher was opened without a region's handle, for sums only");
+	ret = lkvfence_events(w->f, events, nr, timeout_ms);
+	if (ret < 0)
+		return watch__fail_call(ret);
+	/* what goes wrong here is counted; the events are read, and must get out */
+	for (i = 0; i < ret; i++)
+		lkvfence_watch_event(w, &events[i]);
+	return ret;
+}
+
+int lkvfence_watch_soaking(struct lkvfence_watch *w, uint64_t generation)
+{
+	struct watched *e = watch__get(w, generation, true);
+
+	if (!e)
+		return 0;
+	watch__put(w, e);
+	return 1;
+}
+
+int lkvfence_watch_soak(struct lkvfence_watch *w, uint64_t generation)
+{
+	struct watched *e = watch__get(w, generation, true);
+	uint32_t nr, nr_reused;
+	int err = 0;
+
+	if (!e || !watch__remove(w, e)) {
+		if (e)
+			watch__put(w, e);
+		return watch__fail(w, -ENOENT,
+			"soak: generation %" PRIu64 " is not soaking: it was released with proof, or never watched, or its soak is over",
+			generation);
+	}
+
+	pthread_mutex_lock(&e->lock);
+	nr = watch__changed(w, e, WATCH_LAST_LOOK, &nr_reused);
+	pthread_mutex_unlock(&e->lock);
+	watch__put(w, e);
+
+	pthread_mutex_lock(&w->lock);
+	w->stat.soaked++;
+	w->stat.late += nr > 0;
+	w->stat.late_slots += nr;
+	pthread_mutex_unlock(&w->lock);
+
+	if (nr)
+		err = watch__report(w, generation, LKVFENCE_REPORT_STRAY_LATE, nr);
+	if (err)
+		return err;
+	if (!nr && nr_reused)
+		return watch__fail(w, -EBUSY,
+			"soak: %" PRIu32 " slots of generation %" PRIu64 " are another transfer's by now: keep them out of use until this call has returned",
+			nr_reused, generation);
+	return (int)nr;
+}
