@@ -43,6 +43,7 @@
 static void attach(struct fence_transfer *t, struct fence_lease *lease)
 {
 	lease->transfer = t;
+	INIT_LIST_HEAD(&lease->of_source);
 	list_add_tail(&lease->of_source, &lease->bound->leases);
 	lease->bound->nr_leases++;
 	t->nr_bound++;

@@ -65,7 +65,6 @@ static bool add_lease(struct fence_transfer *t, struct fence_lease *lease)
 	lease->state = LKVFENCE_LEASE_OUT;
 	lease->evidence = LKVFENCE_EVIDENCE_NONE;
 	lease->bound = NULL;
-	INIT_LIST_HEAD(&lease->of_source);
 	rb_link_node(&lease->node, parent, link);
 	rb_insert_color(&lease->node, &t->leases);
 	t->nr_leases++;

@@ -204,9 +204,10 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 		struct transfer *t = to_transfer(ft);
 
 		log_news(r, ft, bits);
-		if (bits & FENCE_NEWS_REVOKING)
+		if (unlikely(bits & FENCE_NEWS_REVOKING)) {
 			sources_revoke(r, ft);
-		bits &= ~FENCE_NEWS_REVOKING;
+			bits &= ~FENCE_NEWS_REVOKING;
+		}
 		if (bits & FENCE_NEWS_RELEASED)
 			list_del_init(&t->owned);
 		if (t->owner)
