@@ -8,18 +8,20 @@
 #   check-tools        the command, likewise
 #   check-install      what `make install` leaves, and `make uninstall` takes away
 #   check-range        what says which kernels are supported agrees
+#   lint               what tools say of the sources
 #   check-fuzz         the decoder and the state machine, with bytes that a fuzzer found
+#   check-kunit        KUnit suites on the debug kernel, which is built first: 15 minutes, once
+#   check-debug        what check-vm-K does, on the debug kernel, and refused memory
 #   check-vm-K         everything that needs the module, in a VM with the stock
 #                      kernel K: 6.1, 6.12
 #
 # and beside it:
 #
-#   lint               what tools say of the sources
 #   check-orders       all orders, deeper: two minutes
 #   check-orders-teeth that the driver and the unit tests find damages to fence.c
 #   check-mutants      that tests find damages to all else
-#   check-kunit        KUnit suites on the debug kernel, which is built first: 15 minutes
-#   check-debug        what check-vm-K does, on the debug kernel, and refused memory
+#   check-debug-selftest  that the debug kernel's detectors are seen
+#   check-fuzz-teeth   that the fuzzer and the random calls find damages
 #   check-differential random calls in the VM, compared with the oracle
 #   stress             a million of them on the debug kernel
 #   fuzz               the fuzzer, for FUZZ_SECONDS

@@ -78,11 +78,12 @@ fuzz: $(FUZZ)/fuzz-asan
 	@mkdir -p $(FUZZ)/corpus
 	$< $(FUZZ_ARGS) -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(FUZZ)/corpus $(FUZZ_CORPUS)
 
-# As few as reach all edges; the fuzzer finds its way from these.
+# As few as reach all edges; the fuzzer finds its way from these. What is in kept/ found something that edges don't
+# tell, and stays.
 fuzz-merge: $(FUZZ)/fuzz-asan
 	@rm -rf $(FUZZ)/merged && mkdir -p $(FUZZ)/merged $(FUZZ)/corpus
 	$< $(FUZZ_ARGS) -use_counters=0 -set_cover_merge=1 $(FUZZ)/merged $(FUZZ_CORPUS) $(FUZZ)/corpus
-	@rm -f $(FUZZ_CORPUS)/* && cp $(FUZZ)/merged/* $(FUZZ_CORPUS)/
+	@find $(FUZZ_CORPUS) -maxdepth 1 -type f -delete && cp $(FUZZ)/merged/* $(FUZZ_CORPUS)/
 	@du -sh --apparent-size $(FUZZ_CORPUS); ls $(FUZZ_CORPUS) | wc -l
 
 fuzz-coverage: $(FUZZ)/fuzz-cov
