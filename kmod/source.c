@@ -209,6 +209,12 @@ static int bind(struct handle *h, struct source *s, u32 number)
 
 	if (s->doomed)
 		return -ENOTCONN;
+	/*
+	 * Two that take the same number for theirs would each have half of the
+	 * QPs, and revoking one half would be taken for proof.
+	 */
+	if (old && to_source(old)->handle && to_source(old)->handle != h)
+		return -EEXIST;
 	if (old ? unbind(to_source(old)) : 0)
 		return -EBUSY;
 	if (f->nr_sources >= param_max_sources())
@@ -262,7 +268,12 @@ static int unbind_source(struct handle *h, const struct lkvfence_source *arg)
 		return -EINVAL;
 	mutex_lock(&h->region->lock);
 	s = fence_find_source(f, arg->source);
-	err = s ? unbind(to_source(s)) : -ENOENT;
+	if (!s)
+		err = -ENOENT;
+	else if (to_source(s)->handle && to_source(s)->handle != h)
+		err = -EPERM;
+	else
+		err = unbind(to_source(s));
 	mutex_unlock(&h->region->lock);
 	return err;
 }

@@ -15,6 +15,10 @@ static int fail_unbind(const struct lkvfence *f, int err, uint32_t source)
 	case -ENOENT:
 		return lkvfence__fail(f, err,
 			"unbind: source %" PRIu32 " is not bound", source);
+	case -EPERM:
+		return lkvfence__fail(f, err,
+			"unbind: source %" PRIu32 " was bound by another handle, which is open: only that can unbind it",
+			source);
 	case -EBUSY:
 		return lkvfence__fail(f, err,
 			"unbind: source %" PRIu32 " has leases that are not proven quiet: end their transfers and wait until these are released",
@@ -52,6 +56,10 @@ static int fail_source(const struct lkvfence *f, int err,
 	case -EBUSY:
 		return lkvfence__fail(f, err,
 			"source: source %" PRIu32 " has leases that are not proven quiet: it can be bound anew when their transfers are released",
+			source->source);
+	case -EEXIST:
+		return lkvfence__fail(f, err,
+			"source: source %" PRIu32 " was bound by another handle, which is open: sources of different processes need different numbers",
 			source->source);
 	case -ENOSPC:
 		return lkvfence__fail(f, err,
