@@ -41,58 +41,66 @@ uint64_t watch__sum_slot(const struct lkvfence_watch *w, uint32_t slot,
 	return crc;
 }
 
+/*
+ * The pattern is a block of words that is repeated; another one for each slot,
+ * pool and generation, and well mixed, so that no data looks like it.
+ */
 #define GOLDEN	0x9e3779b97f4a7c15ULL
 
-/* The pattern's first word: bits well mixed, so that no data looks like it. */
-static uint64_t seed(uint64_t generation, uint32_t slot, uint32_t pool)
+struct block {
+	uint64_t words[64];
+};
+
+static void make_block(struct block *block, uint64_t generation, uint32_t slot, uint32_t pool)
 {
 	uint64_t x = generation + slot * GOLDEN + ((uint64_t)pool << 40);
+	size_t i;
 
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return x ^ x >> 31;
-}
-
-static void fill(unsigned char *at, uint64_t bytes, uint64_t word)
-{
-	for (; bytes >= sizeof(word); bytes -= sizeof(word)) {
-		memcpy(at, &word, sizeof(word));
-		at += sizeof(word);
-		word += GOLDEN;
+	x ^= x >> 31;
+	for (i = 0; i < sizeof(block->words) / sizeof(block->words[0]); i++) {
+		block->words[i] = x;
+		x += GOLDEN;
 	}
-	memcpy(at, &word, bytes);
-}
-
-static bool is_filled(const unsigned char *at, uint64_t bytes, uint64_t word)
-{
-	uint64_t found, differs = 0;
-
-	for (; bytes >= sizeof(word); bytes -= sizeof(word)) {
-		memcpy(&found, at, sizeof(found));
-		differs |= found ^ word;
-		at += sizeof(word);
-		word += GOLDEN;
-	}
-	return !differs && !memcmp(at, &word, bytes);
 }
 
 void watch__fill_slot(const struct lkvfence_watch *w, uint32_t slot, uint64_t generation)
 {
+	struct block block;
+	unsigned char *at;
+	uint64_t left;
 	uint32_t i;
 
-	for (i = 0; i < w->nr_pools; i++)
-		fill(slot_in(&w->pools[i], slot), w->pools[i].bytes,
-		     seed(generation, slot, i));
+	for (i = 0; i < w->nr_pools; i++) {
+		make_block(&block, generation, slot, i);
+		at = slot_in(&w->pools[i], slot);
+		for (left = w->pools[i].bytes; left > sizeof(block); left -= sizeof(block)) {
+			memcpy(at, &block, sizeof(block));
+			at += sizeof(block);
+		}
+		memcpy(at, &block, left);
+	}
 }
 
 bool watch__slot_is_filled(const struct lkvfence_watch *w, uint32_t slot, uint64_t generation)
 {
+	const unsigned char *at;
+	struct block block;
+	uint64_t left;
 	uint32_t i;
 
-	for (i = 0; i < w->nr_pools; i++)
-		if (!is_filled(slot_in(&w->pools[i], slot), w->pools[i].bytes,
-			       seed(generation, slot, i)))
+	for (i = 0; i < w->nr_pools; i++) {
+		make_block(&block, generation, slot, i);
+		at = slot_in(&w->pools[i], slot);
+		for (left = w->pools[i].bytes; left > sizeof(block); left -= sizeof(block)) {
+			if (memcmp(at, &block, sizeof(block)))
+				return false;
+			at += sizeof(block);
+		}
+		if (memcmp(at, &block, left))
 			return false;
+	}
 	return true;
 }
 

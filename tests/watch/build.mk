@@ -55,4 +55,13 @@ $(WATCHT_B)/test_threads: $(WATCHT_B)/tsan-test_threads.o $(WATCHT_B)/tsan-fake.
 $(WATCHT_B)/test_%: $(WATCHT_B)/test_%.o $(WATCHT_B)/fake.o $(WATCHT_LIB)
 	$(CC) $(CFLAGS) $(LDFLAGS) $(WATCHT_WRAP:%=-Wl,--wrap=%) -pthread -o $@ $^ -lisal -lcmocka
 
+.PHONY: bench-watch
+bench-watch: check-watch-needs
+	@$(MAKE) --no-print-directory lib watch $(WATCHT_B)/speed
+	@sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1
+	@$(WATCHT_B)/speed
+
+$(WATCHT_B)/speed: $(WATCHT_B)/speed.o $(B)/lib/liblkvfence-watch.a $(B)/lib/liblkvfence.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lisal
+
 -include $(wildcard $(WATCHT_B)/*.d)

@@ -364,6 +364,37 @@ static void test_same_bytes_again(void **state)
 	lkvfence_watch_close(w);
 }
 
+/* Lengths around that of the block which the pattern repeats */
+static void test_slots_of_any_size(void **state)
+{
+	static const uint32_t sizes[] = { 1, 7, 511, 512, 513, 1024, 1100 };
+	enum { STRIDE = 1101 };
+	unsigned char *memory = malloc(NR_SLOTS * STRIDE);
+	struct lkvfence_watch_pool pool = { memory, STRIDE, 0 };
+	struct lkvfence_watch *w;
+	uint32_t i, b;
+
+	(void)state;
+	fake_held(5, 30, 2);
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		memset(memory, 0xaa, NR_SLOTS * STRIDE);
+		pool.bytes = sizes[i];
+		assert_int_equal(lkvfence_watch_open(&w, fake_handle(), &pool, 1, 0, mode), 0);
+		assert_int_equal(lkvfence_watch_start(w, 5), 2);
+		for (b = 0; b < STRIDE; b++) {
+			memory[31 * STRIDE + b] ^= 1;
+			assert_int_equal(lkvfence_watch_look(w, 5), b < sizes[i]);
+			memory[31 * STRIDE + b] ^= 1;
+		}
+		for (b = sizes[i]; b < STRIDE; b++)
+			assert_int_equal(memory[31 * STRIDE + b], 0xaa);
+		assert_int_equal(memory[30 * STRIDE - 1], 0xaa);
+		assert_int_equal(memory[32 * STRIDE], 0xaa);
+		lkvfence_watch_close(w);
+	}
+	free(memory);
+}
+
 static uint32_t checksums, pattern = LKVFENCE_WATCH_PATTERN;
 
 #define BOTH(f)								\
@@ -376,6 +407,7 @@ int main(void)
 		BOTH(test_clean),
 		BOTH(test_stray),
 		BOTH(test_each_byte),
+		BOTH(test_slots_of_any_size),
 		BOTH(test_writes_nothing_else),
 		BOTH(test_not_to_be_watched),
 		BOTH(test_released_between_two_questions),
