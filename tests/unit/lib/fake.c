@@ -110,6 +110,14 @@ static size_t size_of(unsigned long cmd)
 		return sizeof(struct lkvfence_query);
 	case LKVFENCE_IOC_ADOPT:
 		return sizeof(struct lkvfence_adopt);
+	case LKVFENCE_IOC_SOURCE:
+		return sizeof(struct lkvfence_source);
+	case LKVFENCE_IOC_QUIET:
+		return sizeof(struct lkvfence_quiet);
+	case LKVFENCE_IOC_REPORT:
+		return sizeof(struct lkvfence_report);
+	case LKVFENCE_IOC_QUERY_SOURCE:
+		return sizeof(struct lkvfence_query_source);
 	}
 	fail_msg("no such command: %#lx", cmd);
 	return 0;
@@ -149,6 +157,7 @@ int __wrap_ioctl(int fd, unsigned long cmd, void *arg)
 		req->nr_slots = 100;
 		req->slot_size = 4096;
 		req->created = 1;
+		req->accepts = LKVFENCE_ACCEPT_ALL;
 	}
 	if (cmd == LKVFENCE_IOC_STAT) {
 		struct lkvfence_stat *stat = arg;
@@ -208,6 +217,10 @@ int fake_setup(void **state)
 		.timeout_default_ns = 30000,
 		.timeout_min_ns = 10,
 		.timeout_max_ns = 60000,
+		.settle_ns = 100,
+		.revoke_ns = 2100,
+		.max_sources = 20,
+		.max_qps = 6,
 		.version = "9.8.7",
 	};
 	if (pipe(fds))

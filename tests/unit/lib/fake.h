@@ -28,6 +28,10 @@ union fake_arg {
 	struct lkvfence_release release;
 	struct lkvfence_query query;
 	struct lkvfence_adopt adopt;
+	struct lkvfence_source source;
+	struct lkvfence_quiet quiet;
+	struct lkvfence_report report;
+	struct lkvfence_query_source query_source;
 };
 
 struct fake {
@@ -72,6 +76,14 @@ int fake_teardown(void **state);
 
 /* A handle on region "kv" of 100 slots */
 struct lkvfence *fake_handle(void);
+
+/* The call is made with errno set, returns @err and leaves errno alone */
+#define assert_call(err, call)						\
+	do {								\
+		errno = EXDEV;						\
+		assert_int_equal(call, err);				\
+		assert_int_equal(errno, EXDEV);				\
+	} while (0)
 
 /* What the message must say */
 void assert_errmsg(const char *text);

@@ -24,14 +24,6 @@ static int teardown(void **state)
 
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 
-/* The call is made with errno set, returns @err and leaves errno alone */
-#define assert_call(err, call)						\
-	do {								\
-		errno = EXDEV;						\
-		assert_int_equal(call, err);				\
-		assert_int_equal(errno, EXDEV);				\
-	} while (0)
-
 static void reply_begin(void *arg)
 {
 	struct lkvfence_begin *begin = arg;
@@ -102,6 +94,25 @@ static void tag_in_use(void **state)
 	assert_errmsg("end that one first");
 }
 
+static void source_shut_down(void **state)
+{
+	struct lkvfence_range range = { 1, 1 };
+	struct lkvfence_begin begin = {
+		.tag = 5, .ranges = (uintptr_t)&range, .nr_ranges = 1,
+	};
+
+	(void)state;
+	fake.cmd_errno = ESHUTDOWN;
+	assert_call(-ESHUTDOWN, lkvfence_begin(f, &begin));
+	assert_errmsg("region kv: begin: a source was revoked, or its queue pairs are lost");
+	assert_errmsg("lkvfence_source()");
+	assert_call(-ESHUTDOWN, lkvfence_hold(f, &begin));
+	assert_errmsg("hold: a source was revoked");
+	assert_call(-ESHUTDOWN, lkvfence_take(f, 8, 7));
+	assert_errmsg("take: source 7 was revoked, or its queue pairs are lost");
+	assert_errmsg("lkvfence_source()");
+}
+
 static void begin_out_of_range(void **state)
 {
 	struct lkvfence_range range[2] = { { 0, 10 }, { 95, 6 } };
@@ -163,6 +174,15 @@ static void begin_invalid(void **state)
 		{ false, { .flags = 0x10 }, "unknown flags 0x10" },
 		{ false, { .nr_ranges = 0 }, "no slots" },
 		{ false, { .nr_ranges = 1, .policy = 3 }, "unknown policy 3" },
+		{ true, { .nr_ranges = 1, .policy = 0x103 }, "unknown policy 259" },
+		{ false, { .nr_ranges = 1, .policy = 0x400 }, "unknown policy 1024" },
+		/* policies, so something else is wrong */
+		{ false, { .nr_ranges = 1, .policy = LKVFENCE_POLICY_REVOKE },
+		  "named twice" },
+		{ false, { .nr_ranges = 1, .policy = LKVFENCE_POLICY_REVOKE_NOW |
+			   LKVFENCE_POLICY_QUARANTINE }, "named twice" },
+		{ true, { .nr_ranges = 1, .reason = LKVFENCE_REASON_REVOKED },
+		  "reason 9 (revoked)" },
 		{ false, { .nr_ranges = 1, .timeout_ns = 50 },
 		  "for hold and abort" },
 		{ false, { .nr_ranges = 1, .reason = 2 },
@@ -225,103 +245,6 @@ static void take(void **state)
 	assert_errmsg("as many leases");
 }
 
-static void reply_return(void *arg)
-{
-	struct lkvfence_return *ret = arg;
-	struct lkvfence_return_item *items = (void *)(uintptr_t)ret->items;
-
-	items[0].result = 0;
-	items[0].released = 1;
-	items[1].result = -EALREADY;
-	ret->nr_accepted = 1;
-}
-
-static void returns(void **state)
-{
-	struct lkvfence_return_item items[2] = { { 0 } };
-
-	(void)state;
-	fake.reply = reply_return;
-	assert_call(1, lkvfence_return(f, items, 2));
-	assert_int_equal(fake.cmd, LKVFENCE_IOC_RETURN);
-	assert_int_equal(fake.in.ret.nr_items, 2);
-	assert_true(fake.in.ret.items == (uintptr_t)items);
-	assert_int_equal(items[0].released, 1);
-	assert_int_equal(items[1].result, -EALREADY);
-
-	fake.reply = NULL;
-	fake.cmd_errno = EINVAL;
-	assert_call(-EINVAL, lkvfence_return(f, items, 0));
-	assert_errmsg("no items");
-	fake.cmd_errno = ERANGE;
-	assert_call(-ERANGE, lkvfence_return(f, items, 9));
-	assert_errmsg("nr is 9, the module takes 8");
-	fake.cmd_errno = EFAULT;
-	assert_call(-EFAULT, lkvfence_return(f, items, 2));
-	assert_errmsg("may be repeated");
-}
-
-static struct lkvfence_return_item one;
-static int one_result;
-
-static void reply_one(void *arg)
-{
-	struct lkvfence_return *ret = arg;
-	struct lkvfence_return_item *item = (void *)(uintptr_t)ret->items;
-
-	assert_int_equal(ret->nr_items, 1);
-	one = *item;
-	item->result = one_result;
-	ret->nr_accepted = !one_result;
-}
-
-static void drained_and_failed(void **state)
-{
-	static const struct {
-		int result;
-		const char *says;
-	} cases[] = {
-		{ -ESTALE, "generation 6 is stale: it was released earlier" },
-		{ -ENOENT,
-		  "generation 6 was never issued in this region, or source 2 never had a lease" },
-		{ -EALREADY, "source 2 gave its lease of generation 6 back before" },
-	};
-	size_t i;
-
-	(void)state;
-	fake.reply = reply_one;
-	assert_call(0, lkvfence_drained(f, 6, 2, LKVFENCE_EVIDENCE_IN_BAND));
-	assert_true(one.generation == 6);
-	assert_int_equal(one.source, 2);
-	assert_int_equal(one.status, LKVFENCE_STATUS_DRAINED);
-	assert_int_equal(one.evidence, LKVFENCE_EVIDENCE_IN_BAND);
-
-	assert_call(0, lkvfence_failed(f, 6, 2));
-	assert_int_equal(one.status, LKVFENCE_STATUS_FAILED);
-	assert_int_equal(one.evidence, LKVFENCE_EVIDENCE_NONE);
-
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		one_result = cases[i].result;
-		assert_call(one_result,
-			    lkvfence_drained(f, 6, 2,
-					     LKVFENCE_EVIDENCE_SUCCESS_CQE));
-		assert_errmsg("drained: ");
-		assert_errmsg(cases[i].says);
-		assert_call(one_result, lkvfence_failed(f, 6, 2));
-		assert_errmsg("failed: ");
-		assert_errmsg(cases[i].says);
-	}
-
-	one_result = -EINVAL;
-	assert_call(-EINVAL, lkvfence_drained(f, 6, 2,
-					      LKVFENCE_EVIDENCE_TIMEOUT));
-	assert_errmsg("evidence 1 (timeout)");
-
-	one_result = 0;
-	fake.cmd_errno = ENOMEM;
-	assert_call(-ENOMEM, lkvfence_failed(f, 6, 2));
-}
-
 static void reply_abort(void *arg)
 {
 	struct lkvfence_abort *abort = arg;
@@ -372,6 +295,13 @@ static void abort_errors(void **state)
 	abort.reason = LKVFENCE_REASON_ORPHANED;
 	assert_call(-EINVAL, lkvfence_abort(f, &abort));
 	assert_errmsg("reason 8 (orphaned)");
+	abort.reason = LKVFENCE_REASON_REVOKED;
+	assert_call(-EINVAL, lkvfence_abort(f, &abort));
+	assert_errmsg("reason 9 (revoked)");
+	/* a policy, so the reason is at fault */
+	abort.policy = LKVFENCE_POLICY_REVOKE_NOW | LKVFENCE_POLICY_TAINT;
+	assert_call(-EINVAL, lkvfence_abort(f, &abort));
+	assert_errmsg("reason 9 (revoked)");
 	abort.policy = 9;
 	assert_call(-EINVAL, lkvfence_abort(f, &abort));
 	assert_errmsg("unknown policy 9");
@@ -512,6 +442,8 @@ static void stale_and_never_issued(void **state)
 		assert_errmsg(says);
 		assert_call(-err, lkvfence_adopt(f, 4));
 		assert_errmsg(says);
+		assert_call(-err, lkvfence_report(f, 4, LKVFENCE_REPORT_STRAY, 1));
+		assert_errmsg(says);
 	}
 }
 
@@ -568,12 +500,11 @@ int main(void)
 		TEST(begin_reaches_module),
 		TEST(slot_taken),
 		TEST(tag_in_use),
+		TEST(source_shut_down),
 		TEST(begin_out_of_range),
 		TEST(begin_invalid),
 		TEST(region_full),
 		TEST(take),
-		TEST(returns),
-		TEST(drained_and_failed),
 		TEST(aborts),
 		TEST(abort_errors),
 		TEST(release_busy),

@@ -22,10 +22,11 @@ static const struct value {
 
 #define NR_VALUES	(sizeof(values) / sizeof(values[0]))
 
-static void check(const char *kind, const char *(*name_of)(uint32_t), int at_least)
+/* Each of the header's values has the name of its constant */
+static void check_named(const char *kind, const char *(*name_of)(uint32_t),
+			int at_least)
 {
 	char want[64];
-	uint32_t v;
 	size_t i, j;
 	int n = 0;
 
@@ -39,7 +40,14 @@ static void check(const char *kind, const char *(*name_of)(uint32_t), int at_lea
 		n++;
 	}
 	assert_true(n >= at_least);
+}
 
+static void check(const char *kind, const char *(*name_of)(uint32_t), int at_least)
+{
+	uint32_t v;
+	size_t i;
+
+	check_named(kind, name_of, at_least);
 	/* and nothing else has one */
 	for (v = 0; v < 300; v++) {
 		for (i = 0; i < NR_VALUES; i++)
@@ -59,12 +67,43 @@ static void check(const char *kind, const char *(*name_of)(uint32_t), int at_lea
 	}
 
 NAMES(STATE, state_name, 4)
-NAMES(REASON, reason_name, 9)
-NAMES(POLICY, policy_name, 3)
+NAMES(REASON, reason_name, 10)
 NAMES(OUTCOME, outcome_name, 6)
 NAMES(EVIDENCE, evidence_name, 11)
-NAMES(EVENT, event_name, 3)
-NAMES(LEASE, lease_state_name, 3)
+NAMES(EVENT, event_name, 4)
+NAMES(LEASE, lease_state_name, 4)
+NAMES(SOURCE, source_state_name, 4)
+NAMES(QP, qp_state_name, 4)
+
+/* A policy is what to do at the deadline, and what to try before */
+static void policy_names(void **state)
+{
+	static const char * const rest[] = { "default", "taint", "quarantine" };
+	static const char * const revokes[] = {
+		"", "revoke", "revoke_now", "revoke_now"
+	};
+	char want[64];
+	uint32_t v;
+
+	(void)state;
+	for (v = 0; v < 0x800; v++) {
+		const char *first = revokes[v >> 8 & 3];
+		uint32_t low = v & 0xff;
+
+		if (low >= sizeof(rest) / sizeof(rest[0]) || v >> 10)
+			strcpy(want, "unknown");
+		else if (!*first)
+			strcpy(want, rest[low]);
+		else if (low == LKVFENCE_POLICY_DEFAULT)
+			strcpy(want, first);
+		else
+			sprintf(want, "%s,%s", first, rest[low]);
+		assert_string_equal(lkvfence_policy_name(v), want);
+	}
+	assert_string_equal(lkvfence_policy_name(UINT32_MAX), "unknown");
+	assert_string_equal(lkvfence_policy_name(1U << 31 | 1), "unknown");
+	check_named("POLICY", lkvfence_policy_name, 5);
+}
 
 static void version(void **state)
 {
@@ -84,6 +123,8 @@ int main(void)
 		cmocka_unit_test(evidence_names),
 		cmocka_unit_test(event_names),
 		cmocka_unit_test(lease_state_names),
+		cmocka_unit_test(source_state_names),
+		cmocka_unit_test(qp_state_names),
 		cmocka_unit_test(version),
 	};
 

@@ -32,6 +32,7 @@ static void open_asks_and_tells(void **state)
 		.nr_slots = 100,
 		.mode = 0600,
 		.fd = -7,
+		.accepts = 1 << LKVFENCE_EVIDENCE_SUCCESS_CQE,
 	};
 	int fd = fake.pipe_out;
 	struct lkvfence *f;
@@ -48,9 +49,13 @@ static void open_asks_and_tells(void **state)
 			 LKVFENCE_OPEN_CREATE | LKVFENCE_OPEN_NONBLOCK);
 	assert_string_equal(fake.in.open.name, "kv");
 	assert_int_equal(fake.in.open.mode, 0600);
+	assert_int_equal(fake.in.open.accepts, 1 << LKVFENCE_EVIDENCE_SUCCESS_CQE);
+	assert_int_equal(fake.in.open.pad, 0);
 	/* the caller's flags are the caller's: the struct may be used again */
 	assert_int_equal(req.flags, LKVFENCE_OPEN_CREATE);
 	assert_int_equal(req.created, 1);
+	/* what the region accepts, as the module tells it */
+	assert_int_equal(req.accepts, LKVFENCE_ACCEPT_ALL);
 	assert_int_equal(lkvfence_fd(f), fd);
 	lkvfence_close(f);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
@@ -341,6 +346,15 @@ static void invalid_requests(void **state)
 		  "slot_size and nr_slots must be above 0" },
 		{ { .name = "kv", .flags = LKVFENCE_OPEN_CREATE, .nr_slots = 1,
 		    .slot_size = 1, .mode = 0777 }, "mode 0777" },
+		{ { .name = "kv", .flags = LKVFENCE_OPEN_CREATE, .nr_slots = 1,
+		    .slot_size = 1, .accepts = 2 },
+		  "accepts 0x2 has other bits than 0x7fc" },
+		{ { .name = "kv", .flags = LKVFENCE_OPEN_CREATE, .nr_slots = 1,
+		    .slot_size = 1, .accepts = 0x804 },
+		  "accepts 0x804 has other bits than 0x7fc" },
+		{ { .name = "kv", .flags = LKVFENCE_OPEN_CREATE, .nr_slots = 1,
+		    .slot_size = 1, .accepts = 4, .pad = 1 },
+		  "padding that is not 0" },
 		{ { .name = "kv" }, "do not make sense" },
 	};
 	struct lkvfence_open req;
