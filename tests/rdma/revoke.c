@@ -21,7 +21,6 @@ int main(void)
 	struct tally tally;
 
 	rig_new(&rig, SLOTS);
-	rig.timeout = 14;
 	f = region("revoke", SLOTS);
 	rig_connect(&rig, 0);
 	before = stat_of(f);

@@ -87,8 +87,8 @@ void rig_start(struct rig *rig, uint32_t nr_slots)
 		.nr_slots = nr_slots,
 		.pool = shared((size_t)nr_slots * SLOT),
 		.stage = shared((size_t)nr_slots * SLOT),
-		.timeout = 18,
-		.retries = 7,
+		.timeout = 16,
+		.retries = 6,
 	};
 	need(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), "a socket");
 	rig->sender = fork();
@@ -166,7 +166,7 @@ void rig_connect(struct rig *rig, uint32_t link)
 	end_describe(&rig->port, rig->qps[link], &self);
 	order.end = self;
 	ask(rig, &order);
-	end_connect(&rig->port, rig->qps[link], &self, &order.end, 14, 7);
+	end_connect(&rig->port, rig->qps[link], &self, &order.end, 16, 6);
 	post_receive(rig->qps[link], link);
 }
 

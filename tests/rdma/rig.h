@@ -24,6 +24,7 @@
 #define DEVICE		"rxe0"
 /* Posted at once, at most. */
 #define MAX_POSTED	4096
+#define FOR_EVER	7		/* as retries */
 
 /* One end of a connection, as the other one needs to know it. */
 struct end {
@@ -54,8 +55,9 @@ struct tally {
 
 /*
  * A pool and its sender. timeout and retries are the sender's, as IB has them:
- * 4096 ns * 2^timeout, and so many times more. They may be set before a link is
- * made.
+ * 4096 ns * 2^timeout, and so many times more; Soft-RoCE takes 7 for "for ever".
+ * They may be set before a link is made. rig_start() chooses some 2 s, after
+ * which a sender learns that nobody answers any more.
  */
 struct rig {
 	uint32_t nr_slots;
