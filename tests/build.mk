@@ -47,8 +47,8 @@ include tests/unit/tools/build.mk
 include tests/model/build.mk
 include tests/lint/build.mk
 include tests/fuzz/build.mk
-include tests/watch/build.mk
 include tests/e2e/build.mk
+include tests/watch/build.mk
 include tests/kunit/build.mk
 include tests/mutants/build.mk
 include tests/rdma/build.mk

@@ -64,4 +64,19 @@ bench-watch: check-watch-needs
 $(WATCHT_B)/speed: $(WATCHT_B)/speed.o $(B)/lib/liblkvfence-watch.a $(B)/lib/liblkvfence.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lisal
 
+# With the module: slots are written by RDMA
+WATCHT_VM := $(addprefix $(WATCHT_B)/,module.o wire.o)
+
+.PHONY: watch-vm-program check-watch-vm-6.1 check-watch-vm-6.12
+$(WATCHT_VM): WATCHT_CFLAGS += -Itests/e2e
+watch-vm-program: check-watch-needs
+	@tests/vm/need libibverbs-dev ibverbs-providers
+	@$(MAKE) --no-print-directory lib watch $(WATCHT_B)/module
+
+$(WATCHT_B)/module: $(WATCHT_VM) $(E2E)/obj/e2e.o $(B)/lib/liblkvfence-watch.a $(B)/lib/liblkvfence.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lisal -libverbs
+
+check-watch-vm-6.1 check-watch-vm-6.12: check-watch-vm-%: watch-vm-program
+	tests/vm/run --kernel $* -- $(WATCHT_B)/module
+
 -include $(wildcard $(WATCHT_B)/*.d)
