@@ -68,6 +68,7 @@ static void source_errors(void **state)
 		{ EPROTONOSUPPORT, "only RC and UC", "" },
 		{ ENOTCONN, "is not connected", "connect it first" },
 		{ EBUSY, "source 9 has leases that are not proven quiet", "bound anew" },
+		{ EEXIST, "source 9 was bound by another handle", "different numbers" },
 		{ ENOSPC, "as many bound sources as it may have", "max_sources" },
 		{ ERANGE, "nr_qps is 7, the module takes 6", "" },
 		{ EINVAL, "padding that is not 0", "NUL" },
@@ -139,6 +140,9 @@ static void unbind(void **state)
 	assert_call(-EBUSY, lkvfence_unbind(f, 9));
 	assert_errmsg("unbind: source 9 has leases that are not proven quiet");
 	assert_errmsg("end their transfers");
+	fake.cmd_errno = EPERM;
+	assert_call(-EPERM, lkvfence_unbind(f, 9));
+	assert_errmsg("unbind: source 9 was bound by another handle");
 	fake.cmd_errno = ENOTTY;
 	assert_call(-ENOTTY, lkvfence_unbind(f, 9));
 	assert_errmsg("unbind: ");
@@ -206,6 +210,8 @@ static void quiet(void **state)
 	} cases[] = {
 		{ ENOENT, "this handle has no binding 4294967296, or not any more" },
 		{ ERANGE, "binding 4294967296 has no queue pair 3" },
+		{ EBUSY,
+		  "rq_flushed of binding 4294967296 is not so: the queue pair is there, or not in the error state" },
 		{ EALREADY, "of binding 4294967296 is quiet already: nothing changed" },
 		{ EINVAL, "evidence 6 (rq_flushed) says nothing of a queue pair" },
 		{ EOPNOTSUPP, "does not accept rq_flushed as proof: nothing changed" },

@@ -66,9 +66,49 @@ static const struct lkvfence_query transfers[] = {
 		.nr_ranges = MANY, .nr_leases = MANY, .leases_out = MANY,
 		.pid = 1234, .comm = "python3",
 	},
+	{	/* its access is being taken away */
+		.generation = GENERATION + 4, .tag = 44,
+		.state = LKVFENCE_STATE_ENDED,
+		.policy = LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_QUARANTINE,
+		.reason = LKVFENCE_REASON_REVOKED, .nr_slots = 17,
+		.flags = LKVFENCE_TRANSFER_REVOKING |
+			 LKVFENCE_TRANSFER_REVOCABLE,
+		.begun_ns = NOW - 90 * SECOND, .ended_ns = NOW - SECOND,
+		.deadline_ns = NOW + SECOND,
+		.nr_ranges = 2, .nr_leases = 3, .leases_out = 1,
+		.pid = 1234, .comm = "python3",
+	},
 };
 
 #define NR_TRANSFERS (sizeof(transfers) / sizeof(transfers[0]))
+
+#define MAX_QPS		2
+
+static const struct source {
+	struct lkvfence_query_source query;
+	struct lkvfence_qp qps[MAX_QPS];
+} sources[] = {
+	{	/* by who gave no name */
+		{ .source = 0, .state = LKVFENCE_SOURCE_BOUND, .binding = 5,
+		  .nr_qps = 1, .leases_out = 2, .pid = 1234 },
+		{ { "mlx5_0", 17, LKVFENCE_QP_OPEN } },
+	},
+	{	/* with a nasty name */
+		{ .source = 2, .state = LKVFENCE_SOURCE_REVOKING,
+		  .binding = GENERATION, .nr_qps = 2, .leases_out = 1,
+		  .pid = 99, .peer = "p\033[31m \"\xc3\xa9" },
+		{ { "rxe0", 18, LKVFENCE_QP_ERR }, { "rxe1", 19, LKVFENCE_QP_QUIET } },
+	},
+	{	/* with names that fill their arrays, and the last number */
+		{ .source = UINT32_MAX, .state = LKVFENCE_SOURCE_LOST,
+		  .binding = 7, .nr_qps = 1, .pid = 99,
+		  .peer = "0123456789012345678901234567890123456789012345678901234567890123" },
+		{ { "0123456789012345678901234567890123456789012345678901234567890123",
+		    UINT32_MAX, LKVFENCE_QP_LOST } },
+	},
+};
+
+#define NR_SOURCES (sizeof(sources) / sizeof(sources[0]))
 
 static enum region { KV0, CLOSED, BIG, NR_REGIONS } region_of[1024];
 static bool let_go;
@@ -84,6 +124,8 @@ static int fake_info(struct lkvfence_info *info)
 {
 	info->abi = LKVFENCE_ABI;
 	info->abi_oldest = 1;
+	info->max_qps = MAX_QPS;
+	info->features = LKVFENCE_FEATURE_QP;
 	if (setting("FAKE_ABI_OLDEST")) {
 		info->abi = setting("FAKE_ABI_OLDEST");
 		info->abi_oldest = info->abi;
@@ -143,6 +185,19 @@ static int fake_stat(struct lkvfence_stat *stat)
 	stat->refused_exists = 18;
 	stat->refused_limit = 19;
 	stat->forced = 20;
+	stat->returns_revoked = 21;
+	stat->returns_unaccepted = 22;
+	stat->refused_revoked = 23;
+	stat->revokes = 24;
+	stat->revokes_failed = 25;
+	stat->evidence[LKVFENCE_EVIDENCE_TIMEOUT] = 26;
+	stat->evidence[LKVFENCE_EVIDENCE_RQ_FLUSHED] = 27;
+	stat->sources = 28;
+	stat->sources_revoked = 29;
+	stat->sources_lost = 30;
+	stat->strays = 31;
+	stat->strays_late = 32;
+	stat->mismatches = 33;
 	stat->handles = 3;
 	return 0;
 }
@@ -174,6 +229,9 @@ static void fill(struct lkvfence_query *q, const struct lkvfence_query *t)
 		if (i == 1) {
 			leases[i].state = LKVFENCE_LEASE_DRAINED;
 			leases[i].evidence = LKVFENCE_EVIDENCE_SUCCESS_CQE;
+		} else if (i == 2 && q->flags & LKVFENCE_TRANSFER_REVOKING) {
+			leases[i].state = LKVFENCE_LEASE_REVOKED;
+			leases[i].evidence = LKVFENCE_EVIDENCE_MW_INVALIDATED;
 		} else if (i == 2) {
 			leases[i].state = LKVFENCE_LEASE_FAILED;
 		}
@@ -215,6 +273,25 @@ static int fake_query(struct lkvfence_query *q)
 	return -ENOENT;
 }
 
+static int fake_query_source(struct lkvfence_query_source *q)
+{
+	struct lkvfence_qp *qps = (void *)(uintptr_t)q->qps;
+	uint32_t i, room = q->nr_qps;
+
+	if (q->flags != LKVFENCE_QUERY_SOURCE_FROM || room > MAX_QPS)
+		return -EINVAL;
+	for (i = 0; i < NR_SOURCES; i++)
+		if (sources[i].query.source >= q->source)
+			break;
+	if (i == NR_SOURCES)
+		return -ENOENT;
+	*q = sources[i].query;
+	q->size = sizeof(*q);
+	memcpy(qps, sources[i].qps,
+	       (q->nr_qps < room ? q->nr_qps : room) * sizeof(*qps));
+	return 0;
+}
+
 static int fake_release(const struct lkvfence_release *release)
 {
 	if (release->flags != LKVFENCE_RELEASE_FORCE)
@@ -223,7 +300,7 @@ static int fake_release(const struct lkvfence_release *release)
 		return -EPERM;
 	if (release->generation < GENERATION)
 		return -ESTALE;
-	if (release->generation > GENERATION + 3)
+	if (release->generation > GENERATION + 4)
 		return -ENOENT;
 	if (release->generation != GENERATION + 2)
 		return -EBUSY;
@@ -254,6 +331,9 @@ int __wrap_ioctl(int fd, unsigned long cmd, ...)
 		break;
 	case LKVFENCE_IOC_QUERY:
 		err = region_of[fd] == BIG ? query_big(arg) : fake_query(arg);
+		break;
+	case LKVFENCE_IOC_QUERY_SOURCE:
+		err = region_of[fd] == KV0 ? fake_query_source(arg) : -ENOENT;
 		break;
 	case LKVFENCE_IOC_RELEASE:
 		err = fake_release(arg);
