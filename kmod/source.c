@@ -215,10 +215,11 @@ static int bind(struct handle *h, struct source *s, u32 number)
 	 */
 	if (old && to_source(old)->handle && to_source(old)->handle != h)
 		return -EEXIST;
-	if (old ? unbind(to_source(old)) : 0)
-		return -EBUSY;
-	if (f->nr_sources >= param_max_sources())
+	/* Where there is one it makes room, also if the limit is lower by now. */
+	if (!old && f->nr_sources >= param_max_sources())
 		return -ENOSPC;
+	if (old && unbind(to_source(old)))
+		return -EBUSY;
 	fence_bind(f, &s->fence, number);
 	s->bound = true;
 	s->handle = h;
