@@ -2,7 +2,7 @@
 # Every order of events, in user space. `make check` runs the short one.
 #
 #   make check-orders-short    some seconds
-#   make check-orders          two minutes, with long random walks
+#   make check-orders          three minutes, with long random walks
 #   make check-orders-teeth    the driver, and the unit tests, find damages
 #                              done to fence.c; some minutes
 #
@@ -26,10 +26,13 @@ $(MODEL)/orders: $(MODEL_O) kmod/fence.c
 .PHONY: check-orders check-orders-short check-orders-teeth
 check-orders-short: $(MODEL)/orders
 	@$< --depth 4 --merge 6 --seed 1 --steps 100000
+	@$< --sources 2 --depth 2 --merge 4
 
 check-orders: $(MODEL)/orders
 	@$< --depth 6 --merge 8
 	@$< --transfers 3 --merge 7
+	@$< --sources 2 --depth 4 --merge 6
+	@$< --sources 2 --transfers 3 --scene 8 --merge 5
 	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 || exit 1; done
 
 check-orders-teeth: $(MODEL_O) check-fence

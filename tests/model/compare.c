@@ -11,7 +11,7 @@ static void compare_leases(const struct world *w, const struct fence_transfer *t
 			   struct transfer_fact *fact)
 {
 	struct rb_node *n;
-	u32 nr = 0;
+	u32 nr = 0, bound = 0;
 	u32 last = 0;
 
 	for (n = rb_first(&t->leases); n; n = rb_next(n)) {
@@ -22,12 +22,19 @@ static void compare_leases(const struct world *w, const struct fence_transfer *t
 		must(w, lf);
 		must(w, l->state == lf->state);
 		must(w, l->evidence == lf->evidence);
+		must(w, !l->bound == !lf->bound);
+		if (l->bound) {
+			must(w, l->bound == fence_find_source(&w->f, l->source));
+			must(w, l->transfer == t);
+			bound++;
+		}
 		last = l->source;
 		nr++;
 	}
 	must(w, nr == fact->nr_leases);
 	must(w, t->nr_leases == nr);
 	must(w, t->unproven == oracle_unproven(fact));
+	must(w, t->nr_bound == bound);
 }
 
 static void compare_clock(const struct world *w, struct fence_transfer *t,
@@ -36,15 +43,23 @@ static void compare_clock(const struct world *w, struct fence_transfer *t,
 	struct cell *c = container_of(t, struct cell, t);
 
 	must(w, RB_EMPTY_NODE(&t->clock.node) == !fact->clock);
+	if (fact->state == LKVFENCE_STATE_ENDED) {
+		/* Once more without the oracle: L4 deadlines only move later, L8. */
+		must(w, t->deadline_ns == fact->deadline);
+		must(w, t->deadline_ns >= c->deadline);
+		must(w, t->deadline_ns > t->ended_ns);
+		must(w, t->deadline_ns <= t->ended_ns + w->longest);
+		c->deadline = t->deadline_ns;
+	}
 	if (!fact->clock)
 		return;
 	must(w, (u64)t->clock.expires == fact->clock);
 	if (fact->state != LKVFENCE_STATE_ENDED)
 		return;
-	/* Once more without the oracle: L4 deadlines only move later, L8. */
+	must(w, (u64)t->clock.expires >= c->clock);
 	must(w, (u64)t->clock.expires >= c->deadline);
-	must(w, (u64)t->clock.expires > t->ended_ns);
-	c->deadline = t->clock.expires;
+	must(w, t->revoking || (u64)t->clock.expires == c->deadline);
+	c->clock = t->clock.expires;
 }
 
 static void compare_transfer(const struct world *w, struct fence_transfer *t,
@@ -58,6 +73,11 @@ static void compare_transfer(const struct world *w, struct fence_transfer *t,
 	must(w, t->reason == fact->reason);
 	must(w, t->outcome == LKVFENCE_OUTCOME_NONE);
 	must(w, t->quarantined == fact->in_quarantine);
+	must(w, t->tried == fact->tried);
+	must(w, t->revoking == fact->revoking);
+	must(w, t->fell_back == fact->fell_back);
+	must(w, fence_revocable(t) == oracle_revocable((struct oracle *)&w->o, fact));
+	must(w, fence_policy(t) == oracle_policy((struct oracle *)&w->o, fact));
 	must(w, !t->forced);
 	must(w, t->begun_ns == fact->begun);
 	must(w, t->ended_ns == fact->ended);
@@ -99,6 +119,8 @@ static void compare_counts(const struct world *w)
 	must(w, c->begun == w->f.transfers_alive + released);
 	must(w, c->returns_drained == o->returns_drained);
 	must(w, c->returns_failed == o->returns_failed);
+	must(w, c->returns_revoked == o->returns_revoked);
+	must(w, c->returns_unaccepted == o->returns_unaccepted);
 	must(w, c->returns_early == o->returns_early);
 	must(w, c->returns_stale == o->returns_stale);
 	must(w, c->returns_unknown == o->returns_unknown);
@@ -106,9 +128,72 @@ static void compare_counts(const struct world *w)
 	must(w, c->refused_busy == o->refused_busy);
 	must(w, c->refused_exists == o->refused_exists);
 	must(w, c->refused_limit == o->refused_limit);
+	must(w, c->refused_revoked == o->refused_revoked);
 	must(w, c->forced == o->forced);
+	must(w, c->revokes == o->revokes);
+	must(w, c->revokes_failed == o->revokes_failed);
+	for (u32 i = 0; i < LKVFENCE_MAX_EVIDENCE; i++)
+		must(w, c->evidence[i] == o->evidence[i]);
+	must(w, c->sources_revoked == o->sources_revoked);
+	must(w, c->sources_lost == o->sources_lost);
+	must(w, c->strays == o->strays);
+	must(w, c->strays_late == o->strays_late);
+	must(w, c->mismatches == o->mismatches);
 	/* L6: as many were told as came back. */
 	must(w, w->released == released);
+}
+
+static u32 state_of(u32 access)
+{
+	switch (access) {
+	case ACCESS_BOUND:
+		return FENCE_SOURCE_BOUND;
+	case ACCESS_REVOKING:
+		return FENCE_SOURCE_REVOKING;
+	case ACCESS_REVOKED:
+		return FENCE_SOURCE_REVOKED;
+	default:
+		return FENCE_SOURCE_LOST;
+	}
+}
+
+/* How many leases there are in a list of a source; all of them are its own. */
+static u32 compare_list(const struct world *w, const struct fence_source *s,
+			const struct list_head *list, bool seen)
+{
+	const struct list_head *p;
+	u32 nr = 0;
+
+	for (p = list->next; p != list; p = p->next, nr++) {
+		const struct fence_lease *l =
+			list_entry(p, struct fence_lease, of_source);
+		struct lease_fact *lf;
+
+		must(w, p->next->prev == p);
+		must(w, l->bound == s);
+		lf = oracle_find_lease(oracle_find((struct oracle *)&w->o,
+						   l->transfer->generation), s->source);
+		must(w, lf->bound && lf->seen == seen);
+	}
+	return nr;
+}
+
+static void compare_sources(const struct world *w)
+{
+	must(w, w->f.nr_sources == w->o.nr_sources);
+	for (u32 i = 0; i < w->o.nr_sources; i++) {
+		const struct source_fact *fact = &w->o.sources[i];
+		const struct fence_source *s = fence_find_source(&w->f, fact->source);
+		u32 bound = oracle_nr_bound(&w->o, fact->source);
+		u32 seen = oracle_nr_seen(&w->o, fact->source);
+
+		must(w, s);
+		must(w, s->source == fact->source);
+		must(w, s->state == state_of(fact->access));
+		must(w, s->nr_leases == bound);
+		must(w, compare_list(w, s, &s->leases, false) == bound - seen);
+		must(w, compare_list(w, s, &s->ended, true) == seen);
+	}
 }
 
 static void compare_gauges(const struct world *w)
@@ -197,6 +282,7 @@ void world_compare(struct world *w)
 	compare_gauges(w);
 	compare_held(w);
 	compare_lookups(w);
+	compare_sources(w);
 	must(w, fence_next_deadline(&w->f) == oracle_next_clock(&w->o));
 	must(w, list_empty(&w->f.news));
 }
@@ -216,6 +302,10 @@ void world_compare_released(const struct world *w,
 	must(w, t->ended_ns == r->ended);
 	must(w, t->released_ns == r->time);
 	must(w, r->outcome == LKVFENCE_OUTCOME_TIMEOUT || !t->unproven);
+	/* Its sources may be forgotten now. */
+	must(w, t->nr_bound == 0);
+	for (struct rb_node *n = rb_first(&t->leases); n; n = rb_next(n))
+		must(w, !rb_entry(n, struct fence_lease, node)->bound);
 	must(w, RB_EMPTY_NODE(&t->clock.node));
 	must(w, list_empty(&t->held));
 	must(w, list_empty(&t->news));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What can happen: all of it in a small world, or a random piece of it in a
- * large one.
+ * What can happen in a small world: all of it.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "world.h"
+
+#define ARRAY_LEN(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* The small world has 4 slots; its transfers get in each other's way. */
 static const struct oracle_begin begins[] = {
@@ -28,31 +29,98 @@ static const struct oracle_begin begins[] = {
 	  .nr_ranges = 2, .ranges = { { 0, 2 }, { 1, 1 } } },
 };
 
-static const struct {
+struct return_of {
 	u32 source;
 	u32 status;
 	u32 evidence;
-} returns[] = {
+};
+
+static const struct return_of returns[] = {
 	{ 1, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_SUCCESS_CQE },
 	{ 1, LKVFENCE_STATUS_FAILED, LKVFENCE_EVIDENCE_NONE },
-	{ 2, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_MR_DEREGISTERED },
+	{ 2, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_MR_DEREGISTERED },
 	{ 2, LKVFENCE_STATUS_FAILED, LKVFENCE_EVIDENCE_NONE },
 	{ 3, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_IN_BAND },
 	/* No proof, said to be one. */
 	{ 1, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_TIMEOUT },
 };
 
-static const struct {
+struct abort_as {
 	u32 reason;
 	u32 policy;
 	u64 timeout;
-} aborts[] = {
+};
+
+static const struct abort_as aborts[] = {
 	{ LKVFENCE_REASON_ABORTED, LKVFENCE_POLICY_DEFAULT, 0 },
 	{ LKVFENCE_REASON_FAILED, LKVFENCE_POLICY_QUARANTINE, 5 },
 	{ LKVFENCE_REASON_PEER, LKVFENCE_POLICY_TAINT, 20 },
 };
 
-#define ARRAY_LEN(a)	(sizeof(a) / sizeof((a)[0]))
+/* The world with sources: 1 and 2 may be bound, 3 never is. */
+static const struct oracle_begin source_begins[] = {
+	{ .tag = 1, .policy = LKVFENCE_POLICY_DEFAULT,
+	  .nr_ranges = 1, .ranges = { { 0, 1 } },
+	  .nr_sources = 1, .sources = { 1 } },
+	{ .tag = 2, .policy = LKVFENCE_POLICY_QUARANTINE,
+	  .nr_ranges = 1, .ranges = { { 1, 1 } },
+	  .nr_sources = 2, .sources = { 1, 2 } },
+	{ .tag = 3, .policy = LKVFENCE_POLICY_TAINT, .ttl = 12,
+	  .nr_ranges = 1, .ranges = { { 2, 1 } },
+	  .nr_sources = 1, .sources = { 1 } },
+	{ .tag = 4, .policy = LKVFENCE_POLICY_REVOKE_NOW,
+	  .nr_ranges = 1, .ranges = { { 3, 1 } },
+	  .nr_sources = 2, .sources = { 3, 2 } },
+	{ .tag = 5, .policy = LKVFENCE_POLICY_REVOKE_NOW | LKVFENCE_POLICY_QUARANTINE,
+	  .nr_ranges = 1, .ranges = { { 1, 2 } },
+	  .nr_sources = 2, .sources = { 2, 1 } },
+};
+
+static const struct return_of source_returns[] = {
+	{ 1, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_SUCCESS_CQE },
+	{ 1, LKVFENCE_STATUS_FAILED, LKVFENCE_EVIDENCE_NONE },
+	{ 1, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_MW_INVALIDATED },
+	{ 2, LKVFENCE_STATUS_FAILED, LKVFENCE_EVIDENCE_NONE },
+	{ 2, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_MR_DEREGISTERED },
+	/* This isn't accepted here. */
+	{ 2, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_QP_DESTROYED },
+	{ 3, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_IN_BAND },
+};
+
+static const struct abort_as source_aborts[] = {
+	{ LKVFENCE_REASON_ABORTED, LKVFENCE_POLICY_DEFAULT, 0 },
+	{ LKVFENCE_REASON_FAILED, LKVFENCE_POLICY_REVOKE, 5 },
+	{ LKVFENCE_REASON_PEER, LKVFENCE_POLICY_REVOKE_NOW, 0 },
+	{ LKVFENCE_REASON_SHUTDOWN, LKVFENCE_POLICY_QUARANTINE, 20 },
+};
+
+/* What a small world can do. */
+struct alphabet {
+	const struct oracle_begin *begins;
+	u32 nr_begins;
+	const struct return_of *returns;
+	u32 nr_returns;
+	const struct abort_as *aborts;
+	u32 nr_aborts;
+	u32 takes;		/* by the sources 1 and on */
+	u64 tags;
+};
+
+static const struct alphabet plain = {
+	begins, ARRAY_LEN(begins), returns, ARRAY_LEN(returns),
+	aborts, ARRAY_LEN(aborts), 3, 3,
+};
+
+static const struct alphabet with_sources = {
+	source_begins, ARRAY_LEN(source_begins),
+	source_returns, ARRAY_LEN(source_returns),
+	source_aborts, ARRAY_LEN(source_aborts), 2, 0,
+};
+
+static const struct alphabet *alphabet_of(const struct world *w)
+{
+	return w->nr_sources ? &with_sources : &plain;
+}
 
 static u64 next_generation(const struct world *w)
 {
@@ -69,42 +137,86 @@ static struct event *add(struct event **e, enum event_kind kind)
 	return new;
 }
 
-static void add_return(struct event **e, u64 generation, u32 i)
+static void add_begin(struct event **e, const struct world *w, u32 i)
 {
+	struct event *new = add(e, EV_BEGIN);
+
+	new->begin = alphabet_of(w)->begins[i];
+	new->generation = next_generation(w);
+}
+
+static void add_return(struct event **e, const struct world *w, u64 generation,
+		       u32 i)
+{
+	const struct return_of *as = &alphabet_of(w)->returns[i];
 	struct event *new = add(e, EV_RETURN);
 
 	new->generation = generation;
-	new->source = returns[i].source;
-	new->status = returns[i].status;
-	new->evidence = returns[i].evidence;
+	new->source = as->source;
+	new->status = as->status;
+	new->evidence = as->evidence;
 }
 
 /* The caller refuses timeouts that are out of bounds, so there are none here. */
 static struct event *add_abort(struct event **e, const struct world *w, u32 i)
 {
+	const struct abort_as *as = &alphabet_of(w)->aborts[i];
 	struct event *new = add(e, EV_ABORT);
 
-	new->reason = aborts[i].reason;
-	new->policy = aborts[i].policy;
-	new->timeout = min(aborts[i].timeout, w->limits.max_ns);
+	new->reason = as->reason;
+	new->policy = as->policy;
+	new->timeout = min(as->timeout, w->limits.max_ns);
 	return new;
 }
 
 static void add_for_transfer(struct event **e, const struct world *w,
 			     u64 generation)
 {
-	for (u32 source = 1; source <= 3; source++) {
+	const struct alphabet *a = alphabet_of(w);
+
+	for (u32 source = 1; source <= a->takes; source++) {
 		struct event *new = add(e, EV_TAKE);
 
 		new->generation = generation;
 		new->source = source;
 	}
-	for (u32 i = 0; i < ARRAY_LEN(returns); i++)
-		add_return(e, generation, i);
-	for (u32 i = 0; i < ARRAY_LEN(aborts); i++)
+	for (u32 i = 0; i < a->nr_returns; i++)
+		add_return(e, w, generation, i);
+	for (u32 i = 0; i < a->nr_aborts; i++)
 		add_abort(e, w, i)->generation = generation;
 	add(e, EV_FINISH)->generation = generation;
 	add(e, EV_FORCE)->generation = generation;
+}
+
+static struct event *add_source(struct event **e, enum event_kind kind, u32 source,
+				u32 max)
+{
+	struct event *new = add(e, kind);
+
+	new->source = source;
+	new->max = max;
+	new->evidence = max == 1 ? LKVFENCE_EVIDENCE_QP_ERR_SETTLED :
+				   LKVFENCE_EVIDENCE_RQ_FLUSHED;
+	return new;
+}
+
+/* One lease at a time, or all at once. */
+static void add_for_source(struct event **e, struct world *w, u32 source)
+{
+	static const enum event_kind once[] = { EV_BIND, EV_UNBIND, EV_REVOKE };
+	static const enum event_kind batches[] = {
+		EV_SOURCE_END, EV_SOURCE_QUIET, EV_SOURCE_LOST,
+	};
+
+	for (u32 i = 0; i < ARRAY_LEN(once); i++)
+		if (source_may(w, source, once[i]))
+			add_source(e, once[i], source, 0);
+	for (u32 i = 0; i < ARRAY_LEN(batches); i++) {
+		if (!source_may(w, source, batches[i]))
+			continue;
+		add_source(e, batches[i], source, 1);
+		add_source(e, batches[i], source, 8);
+	}
 }
 
 static void add_time(struct event **e, enum event_kind kind, u64 until, u32 max)
@@ -130,15 +242,13 @@ u32 events_all(struct world *w, struct event *first)
 	struct event *e = first;
 	u64 next = oracle_next_clock(&w->o);
 
-	for (u32 i = 0; i < ARRAY_LEN(begins); i++) {
-		struct event *new = add(&e, EV_BEGIN);
-
-		new->begin = begins[i];
-		new->generation = next_generation(w);
-	}
+	for (u32 i = 0; i < alphabet_of(w)->nr_begins; i++)
+		add_begin(&e, w, i);
 	for (u32 i = 0; i < w->o.nr_transfers; i++)
 		add_for_transfer(&e, w, w->o.transfers[i].generation);
-	for (u64 tag = 1; tag <= 3; tag++) {
+	for (u32 source = 1; source <= w->nr_sources; source++)
+		add_for_source(&e, w, source);
+	for (u64 tag = 1; tag <= alphabet_of(w)->tags; tag++) {
 		struct event *new;
 
 		if (!oracle_find_tag(&w->o, tag))
@@ -148,8 +258,8 @@ u32 events_all(struct world *w, struct event *first)
 		new->tag = tag;
 	}
 	if (a_stale_one(w))
-		add_return(&e, a_stale_one(w), 0);
-	add_return(&e, next_generation(w), 0);
+		add_return(&e, w, a_stale_one(w), 0);
+	add_return(&e, w, next_generation(w), 0);
 
 	if (next == U64_MAX) {
 		add_time(&e, EV_EXPIRE, w->now + 1, 8);
@@ -163,124 +273,54 @@ u32 events_all(struct world *w, struct event *first)
 		if (w->now <= next)
 			add_time(&e, EV_LAG, next + 1, 0);
 	}
-	add(&e, EV_LIMITS)->timeout = w->limits.max_ns == 25 ? 12 : 25;
+	if (!w->nr_sources)
+		add(&e, EV_LIMITS)->timeout = w->limits.max_ns == 25 ? 12 : 25;
 	return e - first;
 }
 
-static u64 rnd(u64 *seed, u64 below)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return (*seed >> 11) % below;
-}
+/*
+ * Sources that are bound, then transfers that are begun (their numbers above,
+ * from 1 on), and whether these are ended, and their deadlines come.
+ */
+static const struct {
+	u32 bound[2];
+	u32 begun[3];
+	bool ended;
+	bool due;
+} scenes[SCENES] = {
+	{ { 0 }, { 0 }, false, false },
+	/* One source of two transfers. */
+	{ { 1 }, { 1, 3 }, false, false },
+	/* Two of one, and one of these of another, too. */
+	{ { 1, 2 }, { 2, 1 }, false, false },
+	/* Each half bound. */
+	{ { 2 }, { 4, 2 }, false, false },
+	/* To be revoked at once, and then it is. */
+	{ { 2, 1 }, { 5 }, false, false },
+	{ { 2, 1 }, { 5, 1 }, true, false },
+	/* One in quarantine, one being revoked. */
+	{ { 1, 2 }, { 2, 1 }, true, true },
+	/* One source of three. */
+	{ { 1, 2 }, { 1, 2, 3 }, false, false },
+};
 
-static void random_begin(struct world *w, u64 *seed, struct event *e)
+u32 events_scene(const struct world *w, u32 scene, struct event *first)
 {
-	struct oracle_begin *b = &e->begin;
+	struct event *e = first;
+	u32 nr = 0;
 
-	e->kind = EV_BEGIN;
-	e->generation = next_generation(w);
-	b->tag = rnd(seed, 8);
-	b->policy = 1 + rnd(seed, 2);
-	b->ttl = rnd(seed, 3) ? 0 : 1 + rnd(seed, 400);
-	b->nr_ranges = 1 + rnd(seed, ORACLE_RANGES);
-	for (u32 i = 0; i < b->nr_ranges; i++) {
-		b->ranges[i].first = rnd(seed, w->o.nr_slots + !rnd(seed, 20));
-		b->ranges[i].count = !rnd(seed, 100) ? 0 : 1 + rnd(seed, 8);
-		if (!rnd(seed, 200))
-			b->ranges[i].count = U32_MAX - rnd(seed, 200);
+	for (u32 i = 0; i < 2; i++)
+		if (scenes[scene - 1].bound[i])
+			add_source(&e, EV_BIND, scenes[scene - 1].bound[i], 0);
+	for (; nr < 3 && scenes[scene - 1].begun[nr]; nr++) {
+		add_begin(&e, w, scenes[scene - 1].begun[nr] - 1);
+		e[-1].generation += 2 * nr;
 	}
-	b->nr_sources = rnd(seed, w->max_leases + 1);
-	for (u32 i = 0; i < b->nr_sources; i++)
-		b->sources[i] = rnd(seed, 2) ? 10 + i : rnd(seed, 20);
-}
-
-static u64 random_generation(struct world *w, u64 *seed)
-{
-	if (w->o.nr_transfers && rnd(seed, 12))
-		return w->o.transfers[rnd(seed, w->o.nr_transfers)].generation;
-	/* Long gone, not yet issued, or nonsense. */
-	return rnd(seed, w->o.last_generation + 4);
-}
-
-static void random_return(struct world *w, u64 *seed, struct event *e)
-{
-	struct transfer_fact *t;
-	u64 pick = rnd(seed, 16);
-
-	e->kind = EV_RETURN;
-	e->generation = random_generation(w, seed);
-	t = oracle_find(&w->o, e->generation);
-	e->source = rnd(seed, 20);
-	if (t && t->nr_leases && rnd(seed, 8))
-		e->source = t->leases[rnd(seed, t->nr_leases)].source;
-	if (!pick) {
-		e->status = rnd(seed, 5);
-		e->evidence = rnd(seed, LKVFENCE_NR_EVIDENCE + 2);
-	} else if (pick < 3) {
-		e->status = LKVFENCE_STATUS_FAILED;
-	} else {
-		e->status = LKVFENCE_STATUS_DRAINED;
-		e->evidence = rnd(seed, 2) ? LKVFENCE_EVIDENCE_SUCCESS_CQE :
-					     rnd(seed, LKVFENCE_NR_EVIDENCE);
-	}
-}
-
-static void random_abort(struct world *w, u64 *seed, struct event *e)
-{
-	e->kind = EV_ABORT;
-	e->reason = LKVFENCE_REASON_ABORTED + rnd(seed, 5);
-	e->policy = rnd(seed, 4) ? LKVFENCE_POLICY_DEFAULT : rnd(seed, 3);
-	e->timeout = rnd(seed, 2) ? 0 : 1 + rnd(seed, w->limits.max_ns);
-	e->by_tag = !rnd(seed, 4);
-	e->tag = rnd(seed, 8);
-}
-
-static void random_time(struct world *w, u64 *seed, struct event *e)
-{
-	u64 next = oracle_next_clock(&w->o);
-
-	e->kind = rnd(seed, 5) ? EV_EXPIRE : EV_LAG;
-	e->max = rnd(seed, 3) ? 64 : 1 + rnd(seed, 3);
-	e->until = w->now + rnd(seed, 20);
-	if (next != U64_MAX && next > w->now + 1 && !rnd(seed, 3))
-		e->until = next - rnd(seed, 2);
-	if (!rnd(seed, 40))
-		e->until = w->now + rnd(seed, 600);
-}
-
-void event_random(struct world *w, u64 *seed, struct event *e)
-{
-	u64 pick = rnd(seed, 100);
-
-	memset(e, 0, sizeof(*e));
-	if (pick < 22 || !w->o.nr_transfers) {
-		random_begin(w, seed, e);
-		return;
-	}
-	if (pick < 55) {
-		random_return(w, seed, e);
-		return;
-	}
-	if (pick < 75) {
-		random_time(w, seed, e);
-		return;
-	}
-	if (pick < 85) {
-		random_abort(w, seed, e);
-	} else if (pick < 92) {
-		e->kind = EV_TAKE;
-		e->source = rnd(seed, 20);
-	} else if (pick < 97) {
-		e->kind = EV_FINISH;
-	} else if (pick < 99) {
-		e->kind = EV_FORCE;
-	} else {
-		e->kind = EV_LIMITS;
-		e->timeout = 100 + rnd(seed, 400);
-	}
-	e->generation = w->o.transfers[rnd(seed, w->o.nr_transfers)].generation;
+	for (u32 i = 0; scenes[scene - 1].ended && i < nr; i++)
+		add_abort(&e, w, 0)->generation = next_generation(w) + 2 * i;
+	if (scenes[scene - 1].due)
+		add_time(&e, EV_EXPIRE, w->now + w->limits.default_ns, 8);
+	return e - first;
 }
 
 static void print_begin(const struct event *e)
@@ -330,6 +370,28 @@ void event_print(const struct event *e)
 		break;
 	case EV_LIMITS:
 		printf("the longest timeout is %llu now\n", e->timeout);
+		break;
+	case EV_BIND:
+		printf("bind source %u\n", e->source);
+		break;
+	case EV_UNBIND:
+		printf("unbind source %u\n", e->source);
+		break;
+	case EV_REVOKE:
+		printf("source %u is to be revoked\n", e->source);
+		break;
+	case EV_SOURCE_END:
+		printf("end transfers of source %u, at most %u\n", e->source, e->max);
+		break;
+	case EV_SOURCE_QUIET:
+		printf("source %u is quiet, evidence %u, at most %u leases\n",
+		       e->source, e->evidence, e->max);
+		break;
+	case EV_SOURCE_LOST:
+		printf("source %u is lost, at most %u leases\n", e->source, e->max);
+		break;
+	case EV_REPORT:
+		printf("report %llu kind %u\n", e->generation, e->reason);
 		break;
 	}
 }

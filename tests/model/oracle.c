@@ -41,14 +41,64 @@ u32 oracle_nr_slots(const struct oracle *o, u64 generation)
 	return n;
 }
 
+static bool is_proven(const struct lease_fact *l)
+{
+	return l->state == LKVFENCE_LEASE_DRAINED ||
+	       l->state == LKVFENCE_LEASE_REVOKED;
+}
+
 /* L4: a lease that was returned as failed is still out. */
 u32 oracle_unproven(const struct transfer_fact *t)
 {
 	u32 n = 0;
 
 	for (u32 i = 0; i < t->nr_leases; i++)
-		n += t->leases[i].state != LKVFENCE_LEASE_DRAINED;
+		n += !is_proven(&t->leases[i]);
 	return n;
+}
+
+struct source_fact *oracle_find_source(struct oracle *o, u32 source)
+{
+	for (u32 i = 0; i < o->nr_sources; i++)
+		if (o->sources[i].source == source)
+			return &o->sources[i];
+	return NULL;
+}
+
+/*
+ * Each of its leases that are not proven quiet is bound, to a source whose QPs
+ * are neither revoked nor lost. Where there is no such lease there is nothing
+ * to take away.
+ */
+bool oracle_revocable(struct oracle *o, const struct transfer_fact *t)
+{
+	for (u32 i = 0; i < t->nr_leases; i++) {
+		const struct lease_fact *l = &t->leases[i];
+		u32 access;
+
+		if (is_proven(l))
+			continue;
+		if (!l->bound)
+			return false;
+		access = oracle_find_source(o, l->source)->access;
+		if (access == ACCESS_REVOKED || access == ACCESS_LOST)
+			return false;
+	}
+	return oracle_unproven(t);
+}
+
+#define REVOKES		((u32)(LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW))
+
+u32 oracle_policy(struct oracle *o, const struct transfer_fact *t)
+{
+	if (t->by_default && oracle_revocable(o, t))
+		return t->policy | LKVFENCE_POLICY_REVOKE;
+	return t->policy;
+}
+
+bool oracle_accepts(const struct oracle *o, u32 evidence)
+{
+	return (o->accepts ? o->accepts : LKVFENCE_ACCEPT_ALL) >> evidence & 1;
 }
 
 u64 oracle_next_clock(const struct oracle *o)
@@ -92,6 +142,7 @@ static void come_back(struct oracle *o, struct transfer_fact *t, u32 outcome,
 	r->reason = t->reason;
 	r->nr_slots = oracle_nr_slots(o, t->generation);
 	o->counts.released[outcome]++;
+	o->counts.evidence[LKVFENCE_EVIDENCE_TIMEOUT] += oracle_unproven(t);
 
 	for (u32 slot = 0; slot < o->nr_slots; slot++)
 		if (o->owner[slot] == t->generation)
@@ -111,15 +162,65 @@ static bool come_back_if_quiet(struct oracle *o, struct transfer_fact *t,
 	if (oracle_unproven(t))
 		return false;
 	for (u32 i = 0; i < t->nr_leases; i++)
-		if (t->leases[i].evidence >= LKVFENCE_EVIDENCE_RQ_FLUSHED)
+		if (t->leases[i].state == LKVFENCE_LEASE_REVOKED)
 			outcome = LKVFENCE_OUTCOME_REVOKED;
 	come_back(o, t, outcome, now);
 	return true;
 }
 
+/*
+ * L8: an ended transfer has a clock: its deadline's, or, while its access is
+ * being taken away, the later one of that; in quarantine it has none.
+ */
+static void wind(struct transfer_fact *t)
+{
+	t->clock = t->deadline;
+	if (t->revoking && t->revoke_by > t->clock)
+		t->clock = t->revoke_by;
+	if (t->in_quarantine)
+		t->clock = 0;
+}
+
+/* Once for a transfer, if at all: L8 */
+static bool begin_revoking(struct oracle *o, struct transfer_fact *t,
+			   const struct oracle_limits *limits, u64 now)
+{
+	if (t->tried || !oracle_revocable(o, t))
+		return false;
+	for (u32 i = 0; i < t->nr_leases; i++)
+		if (!is_proven(&t->leases[i]))
+			oracle_find_source(o, t->leases[i].source)->access =
+				ACCESS_REVOKING;
+	t->tried = true;
+	t->revoking = true;
+	t->revoke_by = now + limits->revoke;
+	wind(t);
+	o->counts.revokes++;
+	o->report.generation = t->generation;
+	o->report.revoking = true;
+	return true;
+}
+
+static void fall_back(struct oracle *o, struct transfer_fact *t)
+{
+	o->counts.revokes_failed += !t->fell_back;
+	t->fell_back = true;
+}
+
+void oracle_stop_revoking(struct oracle *o, struct transfer_fact *t)
+{
+	if (!t->revoking)
+		return;
+	t->revoking = false;
+	wind(t);
+	/* Where the rest of its policy has been carried out, it stays at that. */
+	if (t->in_quarantine)
+		fall_back(o, t);
+}
+
 /* L6b: whatever ends a transfer early, ends it here. */
-static void end_early(struct oracle *o, struct transfer_fact *t, u32 reason,
-		      u64 timeout, const struct oracle_limits *limits, u64 now)
+void oracle_end(struct oracle *o, struct transfer_fact *t, u32 reason,
+		u64 timeout, const struct oracle_limits *limits, u64 now)
 {
 	if (!timeout)
 		timeout = limits->timeout_default;
@@ -129,11 +230,34 @@ static void end_early(struct oracle *o, struct transfer_fact *t, u32 reason,
 	t->reason = reason;
 	t->ended = now;
 	t->ended_as = o->ends++;
-	t->clock = now + timeout;
+	t->deadline = now + timeout;
+	wind(t);
 	if (come_back_if_quiet(o, t, now))
 		return;
 	o->report.generation = t->generation;
 	o->report.events = 1U << LKVFENCE_EVENT_ENDED;
+	if (t->policy & LKVFENCE_POLICY_REVOKE_NOW)
+		begin_revoking(o, t, limits, now);
+}
+
+bool oracle_prove(struct oracle *o, struct transfer_fact *t,
+		  struct lease_fact *l, u32 state, u32 evidence, u64 now)
+{
+	l->state = state;
+	l->evidence = evidence;
+	l->bound = false;
+	l->seen = false;
+	o->counts.evidence[evidence]++;
+	if (t->state == LKVFENCE_STATE_WAITING)
+		return false;
+	return come_back_if_quiet(o, t, now);
+}
+
+u32 oracle_source_wrong(struct oracle *o, u32 source)
+{
+	struct source_fact *s = oracle_find_source(o, source);
+
+	return s && s->access != ACCESS_BOUND ? WRONG_SHUTDOWN : 0;
 }
 
 u32 oracle_begin_wrong(struct oracle *o, const struct oracle_begin *b,
@@ -163,6 +287,8 @@ u32 oracle_begin_wrong(struct oracle *o, const struct oracle_begin *b,
 		for (u32 j = 0; j < i; j++)
 			if (b->sources[i] == b->sources[j])
 				wrong |= WRONG_INVALID;
+	for (u32 i = 0; i < b->nr_sources; i++)
+		wrong |= oracle_source_wrong(o, b->sources[i]);
 	if (oracle_find_tag(o, b->tag))
 		wrong |= WRONG_EXISTS;
 	if (o->nr_transfers >= max_transfers)
@@ -191,6 +317,19 @@ void oracle_begin_refused(struct oracle *o, u32 wrong)
 		o->counts.refused_exists++;
 	if (wrong == WRONG_LIMIT)
 		o->counts.refused_limit++;
+	if (wrong == WRONG_SHUTDOWN)
+		o->counts.refused_revoked++;
+}
+
+void oracle_take_refused(struct oracle *o, u32 wrong)
+{
+	if (wrong == WRONG_SHUTDOWN)
+		o->counts.refused_revoked++;
+}
+
+void oracle_attach(struct oracle *o, struct transfer_fact *t, u32 source)
+{
+	oracle_find_lease(t, source)->bound = oracle_find_source(o, source);
 }
 
 /* L8: the time to live runs from the first lease on, not while it queues. */
@@ -212,11 +351,17 @@ void oracle_begin(struct oracle *o, const struct oracle_begin *b,
 	t->generation = generation;
 	t->tag = b->tag;
 	t->ttl = b->ttl;
+	/* TAINT, if none is named or only what goes beside one. */
 	t->policy = b->policy;
+	if (!(b->policy & ~REVOKES))
+		t->policy |= LKVFENCE_POLICY_TAINT;
+	t->by_default = b->policy == LKVFENCE_POLICY_DEFAULT;
 	t->state = LKVFENCE_STATE_WAITING;
 	t->begun = now;
-	for (u32 i = 0; i < b->nr_sources; i++)
+	for (u32 i = 0; i < b->nr_sources; i++) {
 		grant(t, b->sources[i], now);
+		oracle_attach(o, t, b->sources[i]);
+	}
 	for (u32 i = 0; i < b->nr_ranges; i++)
 		for (u32 j = 0; j < b->ranges[i].count; j++)
 			o->owner[b->ranges[i].first + j] = generation;
@@ -248,15 +393,13 @@ static bool makes_sense(u32 status, u32 evidence)
 	case LKVFENCE_STATUS_FAILED:
 		return evidence == LKVFENCE_EVIDENCE_NONE;
 	case LKVFENCE_STATUS_DRAINED:
-		switch (evidence) {
-		case LKVFENCE_EVIDENCE_SUCCESS_CQE:
-		case LKVFENCE_EVIDENCE_IN_BAND:
-		case LKVFENCE_EVIDENCE_RQ_FLUSHED:
-		case LKVFENCE_EVIDENCE_MW_INVALIDATED:
-		case LKVFENCE_EVIDENCE_QP_DESTROYED:
-		case LKVFENCE_EVIDENCE_MR_DEREGISTERED:
-			return true;
-		}
+		return evidence == LKVFENCE_EVIDENCE_SUCCESS_CQE ||
+		       evidence == LKVFENCE_EVIDENCE_IN_BAND;
+	case LKVFENCE_STATUS_REVOKED:
+		return evidence == LKVFENCE_EVIDENCE_RQ_FLUSHED ||
+		       evidence == LKVFENCE_EVIDENCE_MW_INVALIDATED ||
+		       evidence == LKVFENCE_EVIDENCE_QP_DESTROYED ||
+		       evidence == LKVFENCE_EVIDENCE_MR_DEREGISTERED;
 	}
 	return false;
 }
@@ -267,6 +410,7 @@ u32 oracle_return_wrong(struct oracle *o, u64 generation, u32 source,
 {
 	struct transfer_fact *t = oracle_find(o, generation);
 	struct lease_fact *l;
+	u32 wrong = 0;
 
 	if (!makes_sense(status, evidence))
 		return WRONG_INVALID;
@@ -278,9 +422,13 @@ u32 oracle_return_wrong(struct oracle *o, u64 generation, u32 source,
 	l = oracle_find_lease(t, source);
 	if (!l)
 		return WRONG_UNKNOWN;
-	if (l->state != LKVFENCE_LEASE_OUT)
-		return WRONG_TWICE;
-	return 0;
+	/* Who owns the memory speaks for it, also where the source gave up. */
+	if (is_proven(l) || (l->state == LKVFENCE_LEASE_FAILED &&
+			     status != LKVFENCE_STATUS_REVOKED))
+		wrong |= WRONG_TWICE;
+	if (status != LKVFENCE_STATUS_FAILED && !oracle_accepts(o, evidence))
+		wrong |= WRONG_UNACCEPTED;
+	return wrong;
 }
 
 void oracle_return_refused(struct oracle *o, u32 wrong)
@@ -291,6 +439,8 @@ void oracle_return_refused(struct oracle *o, u32 wrong)
 		o->counts.returns_unknown++;
 	if (wrong == WRONG_TWICE)
 		o->counts.returns_duplicate++;
+	if (wrong == WRONG_UNACCEPTED)
+		o->counts.returns_unaccepted++;
 }
 
 bool oracle_return(struct oracle *o, u64 generation, u32 source, u32 status,
@@ -306,34 +456,42 @@ bool oracle_return(struct oracle *o, u64 generation, u32 source, u32 status,
 		l->state = LKVFENCE_LEASE_FAILED;
 		return false;
 	}
+	if (status == LKVFENCE_STATUS_REVOKED) {
+		o->counts.returns_revoked++;
+		return oracle_prove(o, t, l, LKVFENCE_LEASE_REVOKED, evidence, now);
+	}
 	o->counts.returns_drained++;
-	l->state = LKVFENCE_LEASE_DRAINED;
-	l->evidence = evidence;
-	if (t->state == LKVFENCE_STATE_WAITING)
-		return false;
-	return come_back_if_quiet(o, t, now);
+	return oracle_prove(o, t, l, LKVFENCE_LEASE_DRAINED, evidence, now);
+}
+
+/* L4: stricter only. REVOKE goes beside the others, and stays once asked for. */
+static u32 stricter(u32 a, u32 b)
+{
+	u32 base_a = a & ~REVOKES, base_b = b & ~REVOKES;
+
+	return (base_a > base_b ? base_a : base_b) | ((a | b) & REVOKES);
 }
 
 void oracle_abort(struct oracle *o, struct transfer_fact *t, u32 reason,
 		  u32 policy, u64 timeout, const struct oracle_limits *limits,
 		  u64 now)
 {
-	u64 deadline;
+	u64 deadline = now + timeout;
 
-	if (policy > t->policy)
-		t->policy = policy;
+	t->policy = stricter(t->policy, policy);
 	if (t->state == LKVFENCE_STATE_WAITING) {
-		end_early(o, t, reason, timeout, limits, now);
+		oracle_end(o, t, reason, timeout, limits, now);
 		return;
 	}
 	/* L4: later or not at all; L8: not without end. */
-	if (!timeout || t->in_quarantine)
-		return;
-	deadline = now + timeout;
 	if (deadline > t->ended + limits->timeout_max)
 		deadline = t->ended + limits->timeout_max;
-	if (deadline > t->clock)
-		t->clock = deadline;
+	if (timeout && !t->in_quarantine && deadline > t->deadline) {
+		t->deadline = deadline;
+		wind(t);
+	}
+	if (policy & LKVFENCE_POLICY_REVOKE_NOW)
+		begin_revoking(o, t, limits, now);
 }
 
 u32 oracle_finish_wrong(const struct transfer_fact *t)
@@ -361,21 +519,33 @@ void oracle_force(struct oracle *o, struct transfer_fact *t, u64 now)
 	come_back(o, t, LKVFENCE_OUTCOME_TIMEOUT, now);
 }
 
+/* The rest of a policy, behind the deadline. */
+static void give_up(struct oracle *o, struct transfer_fact *t, u64 now)
+{
+	/* Its access should have been taken away, and was not. */
+	if (t->tried || (t->policy & REVOKES))
+		fall_back(o, t);
+	if ((t->policy & ~REVOKES) == LKVFENCE_POLICY_TAINT) {
+		come_back(o, t, LKVFENCE_OUTCOME_TIMEOUT, now);
+		return;
+	}
+	t->revoking = false;
+	t->in_quarantine = true;
+	t->quarantined = now;
+	wind(t);
+	o->report.generation = t->generation;
+	o->report.events = 1U << LKVFENCE_EVENT_QUARANTINED;
+}
+
 bool oracle_expire(struct oracle *o, struct transfer_fact *t,
 		   const struct oracle_limits *limits, u64 now)
 {
 	if (!t->clock || t->clock > now || t->clock != oracle_next_clock(o))
 		return false;
-	if (t->state == LKVFENCE_STATE_WAITING) {
-		end_early(o, t, LKVFENCE_REASON_EXPIRED, 0, limits, now);
-	} else if (t->policy == LKVFENCE_POLICY_TAINT) {
-		come_back(o, t, LKVFENCE_OUTCOME_TIMEOUT, now);
-	} else {
-		t->clock = 0;
-		t->in_quarantine = true;
-		t->quarantined = now;
-		o->report.generation = t->generation;
-		o->report.events = 1U << LKVFENCE_EVENT_QUARANTINED;
-	}
+	if (t->state == LKVFENCE_STATE_WAITING)
+		oracle_end(o, t, LKVFENCE_REASON_EXPIRED, 0, limits, now);
+	else if (!(oracle_policy(o, t) & REVOKES) ||
+		 !begin_revoking(o, t, limits, now))
+		give_up(o, t, now);
 	return true;
 }

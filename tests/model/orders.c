@@ -2,8 +2,11 @@
 /*
  * Every order of events up to a depth, or a long random one.
  *
- *	orders [--depth N] [--merge N] [--transfers N]
+ *	orders [--depth N] [--merge N] [--transfers N] [--sources N [--scene N]]
  *	orders --seed S [--steps N]
+ *
+ * With --sources up to N sources are bound and revoked; that is a world of its
+ * own, and it is entered at several points (events_scene()), or at one of them.
  *
  * --depth N runs each sequence of N events, one by one. --merge N goes deeper:
  * of worlds that look alike (states.c) it follows one, and counts the orders
@@ -140,13 +143,27 @@ static double seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-static void all_orders(u32 depth, u32 transfers, bool merge)
+/* From where the scene begins. */
+static void enter(u32 transfers, u32 sources, u32 scene)
+{
+	struct event e[MAX_SCENE];
+	u32 nr = 0;
+
+	world_init(&world, 4, transfers, 2, sources);
+	if (scene)
+		nr = events_scene(&world, scene, e);
+	for (u32 i = 0; i < nr; i++)
+		step(&e[i]);
+}
+
+static void all_orders(u32 depth, u32 transfers, u32 sources, u32 scene, bool merge)
 {
 	double start = seconds();
 	u64 orders;
 
 	steps = 0;
-	world_init(&world, 4, transfers, 2);
+	trail_len = 0;
+	enter(transfers, sources, scene);
 	for (u32 i = 0; i < depth; i++) {
 		copies[i] = malloc(world_size(&world));
 		choices[i] = calloc(MAX_EVENTS, sizeof(*choices[i]));
@@ -156,9 +173,11 @@ static void all_orders(u32 depth, u32 transfers, bool merge)
 		}
 	}
 	orders = explore(depth, merge);
-	printf("ok - %s depth %u, up to %u transfers: %llu orders, %llu steps",
-	       merge ? "merged," : "one by one,", depth, transfers, orders,
-	       steps);
+	printf("ok - %s depth %u, up to %u transfers",
+	       merge ? "merged," : "one by one,", depth, transfers);
+	if (scene)
+		printf(" and %u sources, scene %u", sources, scene);
+	printf(": %llu orders, %llu steps", orders, steps);
 	if (merge)
 		printf(", %llu distinct states", states.used);
 	printf(", %.1f s\n", seconds() - start);
@@ -172,6 +191,17 @@ static void all_orders(u32 depth, u32 transfers, bool merge)
 	memset(&explored, 0, sizeof(explored));
 }
 
+/* The last one needs a third transfer: it is entered only where it is asked for. */
+static void all_scenes(u32 depth, u32 transfers, u32 sources, u32 scene, bool merge)
+{
+	if (!sources || scene) {
+		all_orders(depth, transfers, sources, scene, merge);
+		return;
+	}
+	for (scene = 1; scene < SCENES; scene++)
+		all_orders(depth, transfers, sources, scene, merge);
+}
+
 static void random_walk(u64 seed, u64 nr)
 {
 	u64 state = seed * 0x9e3779b97f4a7c15ULL + 1;
@@ -179,10 +209,12 @@ static void random_walk(u64 seed, u64 nr)
 	double start = seconds();
 	struct event e;
 
-	world_init(&world, 150, 9, 5);
+	world_init(&world, 150, 9, 5, 7);
 	world.poison = true;
 	world.limits.default_ns = 100;
 	world.limits.max_ns = 300;
+	world.limits.revoke_ns = 60;
+	world.longest = 300;
 	for (u64 i = 0; i < nr; i++) {
 		event_random(&world, &state, &e);
 		step(&e);
@@ -197,6 +229,11 @@ static void random_walk(u64 seed, u64 nr)
 	printf("#   returns: %llu drained, %llu failed, %llu early, %llu stale, %llu unknown, %llu duplicate\n",
 	       c->returns_drained, c->returns_failed, c->returns_early,
 	       c->returns_stale, c->returns_unknown, c->returns_duplicate);
+	printf("#   and %llu revoked, %llu unaccepted\n", c->returns_revoked,
+	       c->returns_unaccepted);
+	printf("#   revocations: %llu, %llu failed; sources: %llu revoked, %llu lost, %llu refused\n",
+	       c->revokes, c->revokes_failed, c->sources_revoked, c->sources_lost,
+	       c->refused_revoked);
 	/* A walk that never got somewhere shows nothing about it. */
 	if (nr >= 100000)
 		must(&world, c->released[LKVFENCE_OUTCOME_COMPLETED] &&
@@ -205,7 +242,11 @@ static void random_walk(u64 seed, u64 nr)
 		     c->released[LKVFENCE_OUTCOME_TIMEOUT] && c->forced &&
 		     c->refused_busy && c->refused_exists && c->refused_limit &&
 		     c->returns_failed && c->returns_early && c->returns_stale &&
-		     c->returns_unknown && c->returns_duplicate);
+		     c->returns_unknown && c->returns_duplicate &&
+		     c->returns_revoked && c->returns_unaccepted &&
+		     c->revokes && c->revokes_failed && c->sources_revoked &&
+		     c->sources_lost && c->refused_revoked && c->strays &&
+		     c->evidence[LKVFENCE_EVIDENCE_QP_ERR_SETTLED]);
 	printf("ok - seed %llu: %llu steps, %.1f s\n", seed, nr, seconds() - start);
 }
 
@@ -227,11 +268,13 @@ int main(int argc, char **argv)
 		{ "depth", required_argument, NULL, 'd' },
 		{ "merge", required_argument, NULL, 'm' },
 		{ "transfers", required_argument, NULL, 't' },
+		{ "sources", required_argument, NULL, 'b' },
+		{ "scene", required_argument, NULL, 'c' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "steps", required_argument, NULL, 'n' },
 		{ NULL, 0, NULL, 0 },
 	};
-	u32 depth = 0, merge = 0, transfers = 2;
+	u32 depth = 0, merge = 0, transfers = 2, sources = 0, scene = 0;
 	u64 seed = 0, nr = 100000;
 	bool walk = false;
 	int c;
@@ -248,6 +291,12 @@ int main(int argc, char **argv)
 		case 't':
 			transfers = number(optarg, 4);
 			break;
+		case 'b':
+			sources = number(optarg, 2);
+			break;
+		case 'c':
+			scene = number(optarg, SCENES);
+			break;
 		case 's':
 			seed = number(optarg, U64_MAX);
 			walk = true;
@@ -261,13 +310,13 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc || !(depth || merge || walk)) {
-		fprintf(stderr, "usage: orders [--depth N] [--merge N] [--transfers N] [--seed S] [--steps N]\n");
+		fprintf(stderr, "usage: orders [--depth N] [--merge N] [--transfers N] [--sources N] [--scene N] [--seed S] [--steps N]\n");
 		return 2;
 	}
 	if (depth)
-		all_orders(depth, transfers, false);
+		all_scenes(depth, transfers, sources, scene, false);
 	if (merge)
-		all_orders(merge, transfers, true);
+		all_scenes(merge, transfers, sources, scene, true);
 	if (walk)
 		random_walk(seed, nr);
 	printf("orders: passed\n");

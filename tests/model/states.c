@@ -6,7 +6,8 @@
  * nothing depends on are left out: each step compares those anyway.
  *
  * What is looked at is not only the oracle's facts but also what the fence
- * itself keeps: the order of its clock and of its list of holds.
+ * itself keeps: the order of its clock, of its list of holds and of the leases of
+ * its sources.
  */
 #include <linux/bitmap.h>
 
@@ -36,11 +37,40 @@ static void mix_transfer(u64 *h, const struct world *w,
 	mix(h, t->ttl);
 	mix(h, t->clock ? t->clock - w->now : 1ULL << 63);
 	mix(h, t->state == LKVFENCE_STATE_ENDED ? t->ended - w->now : 1ULL << 63);
-	mix(h, t->policy | t->state << 8 | t->reason << 16 | t->in_quarantine << 24);
+	mix(h, t->state == LKVFENCE_STATE_ENDED ? t->deadline - w->now : 1ULL << 63);
+	mix(h, t->policy | t->state << 16 | t->reason << 20 | t->in_quarantine << 24 |
+		t->by_default << 25 | t->tried << 26 | t->revoking << 27 |
+		t->fell_back << 28);
 	mix(h, t->nr_leases);
 	for (u32 i = 0; i < t->nr_leases; i++)
 		mix(h, (u64)t->leases[i].source << 32 | t->leases[i].state << 16 |
-			t->leases[i].evidence);
+			t->leases[i].evidence | t->leases[i].bound << 8 |
+			t->leases[i].seen << 9);
+}
+
+/* The order in which batches take them matters. */
+static void mix_leases(u64 *h, const struct world *w, const struct list_head *list)
+{
+	const struct list_head *p;
+
+	for (p = list->next; p != list; p = p->next)
+		mix(h, rank(&w->o, list_entry(p, struct fence_lease,
+					      of_source)->transfer->generation));
+	mix(h, 0);
+}
+
+static void mix_sources(u64 *h, const struct world *w)
+{
+	const struct rb_node *n;
+
+	for (n = rb_first(&w->f.sources); n; n = rb_next(n)) {
+		struct fence_source *s = rb_entry(n, struct fence_source, node);
+
+		mix(h, (u64)s->source << 32 | s->state << 1 |
+			source_cell_of(s)->quieting);
+		mix_leases(h, w, &s->leases);
+		mix_leases(h, w, &s->ended);
+	}
 }
 
 static void mix_fence(u64 *h, const struct world *w)
@@ -82,5 +112,6 @@ u64 state_hash(const struct world *w)
 	for (u32 i = 0; i < w->o.nr_transfers; i++)
 		mix_transfer(&h, w, &w->o.transfers[i]);
 	mix_fence(&h, w);
+	mix_sources(&h, w);
 	return h;
 }

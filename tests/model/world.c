@@ -9,23 +9,39 @@
 
 #include "world.h"
 
-void world_init(struct world *w, u32 nr_slots, u32 max_transfers, u32 max_leases)
+void world_init(struct world *w, u32 nr_slots, u32 max_transfers,
+		u32 max_leases, u32 nr_sources)
 {
 	memset(w, 0, sizeof(*w));
 	w->now = 1000;
 	w->limits.default_ns = 10;
 	w->limits.max_ns = 25;
+	w->limits.revoke_ns = 7;
+	w->longest = w->limits.max_ns;
 	w->max_transfers = max_transfers;
 	w->max_leases = max_leases;
 	w->nr_cells = max_transfers + 1;	/* one for a refused one */
+	w->nr_sources = nr_sources;
 	w->o.nr_slots = nr_slots;
 	fence_init(&w->f, nr_slots, w->taken, w->owner);
+	/* One class isn't good enough for where there are sources. */
+	if (nr_sources) {
+		w->o.accepts = LKVFENCE_ACCEPT_ALL & ~BIT(LKVFENCE_EVIDENCE_QP_DESTROYED);
+		w->f.accepts = w->o.accepts;
+	}
 	world_compare(w);
 }
 
 size_t world_size(const struct world *w)
 {
 	return offsetof(struct world, cells) + w->nr_cells * sizeof(w->cells[0]);
+}
+
+struct oracle_limits world_limits(const struct world *w)
+{
+	return (struct oracle_limits){
+		w->limits.default_ns, w->limits.max_ns, w->limits.revoke_ns,
+	};
 }
 
 static struct cell *cell_of(const struct fence_transfer *t)
@@ -81,13 +97,16 @@ static u32 wrong_of(int err)
 		return WRONG_UNKNOWN;
 	case -EALREADY:
 		return WRONG_TWICE;
+	case -ESHUTDOWN:
+		return WRONG_SHUTDOWN;
+	case -EOPNOTSUPP:
+		return WRONG_UNACCEPTED;
 	default:
 		return WRONG_OTHER;
 	}
 }
 
-/* The answer must be success if nothing is wrong, else one of what is. */
-static void must_allow(const struct world *w, u32 wrong, int err)
+void world_must_allow(const struct world *w, u32 wrong, int err)
 {
 	u32 got = wrong_of(err);
 
@@ -102,37 +121,66 @@ static u32 events_of(u32 bits)
 	       !!(bits & FENCE_NEWS_RELEASED) << LKVFENCE_EVENT_RELEASED;
 }
 
+/* Whom the caller is told to revoke is closed already. */
+static void must_be_revoking(const struct world *w, const struct fence_transfer *t)
+{
+	struct rb_node *n;
+
+	for (n = rb_first(&t->leases); n; n = rb_next(n)) {
+		struct fence_lease *l = rb_entry(n, struct fence_lease, node);
+
+		if (l->state == LKVFENCE_LEASE_DRAINED ||
+		    l->state == LKVFENCE_LEASE_REVOKED)
+			continue;
+		must(w, l->bound);
+		must(w, l->bound->state == FENCE_SOURCE_REVOKING);
+	}
+}
+
 /* One piece of news must be what the oracle reports of this step. */
 static void hear(struct world *w, struct fence_transfer *t, u32 bits,
 		 const struct report *r)
 {
-	if (t->generation != r->generation || events_of(bits) != r->events)
-		fail(w, "news %#x of generation %llu, must be %#x of %llu",
-		     events_of(bits), t->generation, r->events, r->generation);
+	if (t->generation != r->generation || events_of(bits) != r->events ||
+	    !(bits & FENCE_NEWS_REVOKING) != !r->revoking)
+		fail(w, "news %#x of generation %llu, must be %#x%s of %llu", bits,
+		     t->generation, r->events, r->revoking ? " and revoking" : "",
+		     r->generation);
+	if (r->revoking)
+		must_be_revoking(w, t);
 	if (bits & FENCE_NEWS_RELEASED) {
 		struct cell *c = cell_of(t);
 
 		world_compare_released(w, t, bits, r);
 		/* L2, L8: without proof never before the last deadline seen. */
 		if (r->outcome == LKVFENCE_OUTCOME_TIMEOUT)
-			must(w, w->now >= c->deadline);
+			must(w, w->now >= c->clock && w->now >= c->deadline);
 		put_cell(w, c);
 		w->released++;
 	}
 }
 
-static void hear_all(struct world *w)
+void world_hear(struct world *w)
+{
+	struct report *r = &w->o.report;
+	struct fence_transfer *t;
+	u32 bits;
+
+	if (r->events || r->revoking) {
+		t = fence_news(&w->f, &bits);
+		if (!t)
+			fail(w, "no news, must be %#x%s of generation %llu", r->events,
+			     r->revoking ? " and revoking" : "", r->generation);
+		hear(w, t, bits, r);
+	}
+	memset(r, 0, sizeof(*r));
+}
+
+static void no_more_news(struct world *w)
 {
 	struct fence_transfer *t;
 	u32 bits = 0;
 
-	if (w->o.report.events) {
-		t = fence_news(&w->f, &bits);
-		if (!t)
-			fail(w, "no news, must be %#x of generation %llu",
-			     w->o.report.events, w->o.report.generation);
-		hear(w, t, bits, &w->o.report);
-	}
 	t = fence_news(&w->f, &bits);
 	if (t)
 		fail(w, "news %#x of generation %llu too many", bits, t->generation);
@@ -159,7 +207,7 @@ static void do_begin(struct world *w, const struct event *e)
 	}
 	if (!err)
 		err = fence_admit(&w->f, &c->t, w->max_transfers, &why);
-	must_allow(w, wrong, err);
+	world_must_allow(w, wrong, err);
 	if (!err) {
 		fence_begin(&w->f, &c->t, e->generation, w->now);
 		oracle_begin(&w->o, b, e->generation, w->now);
@@ -178,7 +226,7 @@ static void do_begin(struct world *w, const struct event *e)
 	put_cell(w, c);
 }
 
-static struct fence_transfer *get(struct world *w, u64 generation)
+struct fence_transfer *world_get(struct world *w, u64 generation)
 {
 	struct fence_transfer *t;
 
@@ -191,24 +239,29 @@ static void do_take(struct world *w, const struct event *e)
 {
 	struct transfer_fact *fact = oracle_find(&w->o, e->generation);
 	u32 wrong = oracle_take_wrong(fact, e->source, w->max_leases);
-	struct fence_transfer *t = get(w, e->generation);
+	struct fence_transfer *t = world_get(w, e->generation);
 	struct cell *c = cell_of(t);
 	struct fence_lease refused = { .source = e->source };
 	struct fence_lease *l = &refused;
 	int err;
 
+	if (!(wrong & WRONG_CANCELED))
+		wrong |= oracle_source_wrong(&w->o, e->source);
 	/* Where it will be granted it needs memory that stays. */
 	if (c->nr_leases < ORACLE_LEASES) {
 		l = &c->leases[c->nr_leases];
 		l->source = e->source;
 	}
 	err = fence_take(&w->f, t, l, w->max_leases, w->now);
-	must_allow(w, wrong, err);
-	if (err)
+	world_must_allow(w, wrong, err);
+	if (err) {
+		oracle_take_refused(&w->o, wrong_of(err));
 		return;
+	}
 	must(w, l != &refused);
 	c->nr_leases++;
 	oracle_take(fact, e->source, w->now);
+	oracle_attach(&w->o, fact, e->source);
 }
 
 static void do_return(struct world *w, const struct event *e)
@@ -220,7 +273,7 @@ static void do_return(struct world *w, const struct event *e)
 
 	err = fence_return(&w->f, e->generation, e->source, e->status,
 			   e->evidence, w->now, &released);
-	must_allow(w, wrong, err);
+	world_must_allow(w, wrong, err);
 	if (err)
 		oracle_return_refused(&w->o, wrong_of(err));
 	else
@@ -231,6 +284,7 @@ static void do_return(struct world *w, const struct event *e)
 
 static void do_abort(struct world *w, const struct event *e)
 {
+	struct oracle_limits limits = world_limits(w);
 	struct transfer_fact *fact;
 	struct fence_transfer *t;
 
@@ -243,21 +297,20 @@ static void do_abort(struct world *w, const struct event *e)
 		must(w, fact->generation == t->generation);
 	} else {
 		fact = oracle_find(&w->o, e->generation);
-		t = get(w, e->generation);
+		t = world_get(w, e->generation);
 	}
 	fence_abort(&w->f, t, e->reason, e->policy, e->timeout, &w->limits,
 		    w->now);
-	oracle_abort(&w->o, fact, e->reason, e->policy, e->timeout,
-		     &(struct oracle_limits){ w->limits.default_ns,
-					      w->limits.max_ns }, w->now);
+	oracle_abort(&w->o, fact, e->reason, e->policy, e->timeout, &limits,
+		     w->now);
 }
 
 static void do_finish(struct world *w, const struct event *e)
 {
 	struct transfer_fact *fact = oracle_find(&w->o, e->generation);
-	int err = fence_finish(&w->f, get(w, e->generation), w->now);
+	int err = fence_finish(&w->f, world_get(w, e->generation), w->now);
 
-	must_allow(w, oracle_finish_wrong(fact), err);
+	world_must_allow(w, oracle_finish_wrong(fact), err);
 	if (!err)
 		oracle_finish(&w->o, fact, w->now);
 }
@@ -265,9 +318,9 @@ static void do_finish(struct world *w, const struct event *e)
 static void do_force(struct world *w, const struct event *e)
 {
 	struct transfer_fact *fact = oracle_find(&w->o, e->generation);
-	int err = fence_force(&w->f, get(w, e->generation), w->now);
+	int err = fence_force(&w->f, world_get(w, e->generation), w->now);
 
-	must_allow(w, oracle_force_wrong(fact), err);
+	world_must_allow(w, oracle_force_wrong(fact), err);
 	if (!err)
 		oracle_force(&w->o, fact, w->now);
 }
@@ -278,7 +331,7 @@ static void do_force(struct world *w, const struct event *e)
  */
 static void do_expire(struct world *w, const struct event *e)
 {
-	struct oracle_limits limits = { w->limits.default_ns, w->limits.max_ns };
+	struct oracle_limits limits = world_limits(w);
 	u32 due, nr, bits;
 
 	w->now = e->until;
@@ -300,6 +353,16 @@ static void do_expire(struct world *w, const struct event *e)
 		hear(w, t, bits, &w->o.report);
 	}
 	memset(&w->o.report, 0, sizeof(w->o.report));
+}
+
+/* L5: what was issued may be reported on, released or not. */
+static void do_report(struct world *w, const struct event *e)
+{
+	int err = fence_report(&w->f, e->generation, e->reason);
+
+	world_must_allow(w, oracle_report_wrong(&w->o, e->generation, e->reason), err);
+	if (!err)
+		oracle_report(&w->o, e->reason);
 }
 
 void world_step(struct world *w, const struct event *e)
@@ -332,8 +395,21 @@ void world_step(struct world *w, const struct event *e)
 		break;
 	case EV_LIMITS:
 		w->limits.max_ns = e->timeout;
+		w->longest = max(w->longest, w->limits.max_ns);
+		break;
+	case EV_REPORT:
+		do_report(w, e);
+		break;
+	case EV_BIND:
+	case EV_UNBIND:
+	case EV_REVOKE:
+	case EV_SOURCE_END:
+	case EV_SOURCE_QUIET:
+	case EV_SOURCE_LOST:
+		source_step(w, e);
 		break;
 	}
-	hear_all(w);
+	world_hear(w);
+	no_more_news(w);
 	world_compare(w);
 }

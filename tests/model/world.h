@@ -16,10 +16,18 @@
 struct cell {
 	bool used;
 	u32 nr_leases;
-	u64 deadline;		/* the latest deadline that was seen */
+	u64 clock;		/* the latest time of its hold that was seen */
+	u64 deadline;		/* the latest deadline of its own */
 	struct lkvfence_range ranges[ORACLE_RANGES];
 	struct fence_lease leases[ORACLE_LEASES];
 	struct fence_transfer t;
+};
+
+/* The memory of one bound source. */
+struct source_cell {
+	bool used;
+	bool quieting;		/* a batch of its leases was revoked: the rest must be */
+	struct fence_source s;
 };
 
 #define WORLD_CELLS	(ORACLE_TRANSFERS + 1)
@@ -28,15 +36,18 @@ struct cell {
 struct world {
 	u64 now;
 	struct fence_limits limits;
+	u64 longest;		/* the largest max_ns there was */
 	u64 max_transfers;
 	u32 max_leases;
 	u32 nr_cells;
+	u32 nr_sources;		/* of them, 1 and on, how many may be bound */
 	bool poison;		/* freed cells must not even be copied */
 	u64 released;		/* how many came back; for the statistics */
 	struct fence f;
 	struct oracle o;
 	unsigned long taken[WORLD_LONGS];
 	u64 owner[ORACLE_SLOTS];
+	struct source_cell sources[ORACLE_SOURCES];
 	struct cell cells[WORLD_CELLS];	/* only the first nr_cells are used */
 };
 
@@ -50,6 +61,13 @@ enum event_kind {
 	EV_LAG,			/* time passes, nobody looks at the clock */
 	EV_EXPIRE,		/* time passes, the clock is looked at */
 	EV_LIMITS,
+	EV_BIND,
+	EV_UNBIND,
+	EV_REVOKE,		/* somebody says that a source is to be revoked */
+	EV_SOURCE_END,
+	EV_SOURCE_QUIET,
+	EV_SOURCE_LOST,
+	EV_REPORT,
 };
 
 struct event {
@@ -60,18 +78,31 @@ struct event {
 	u32 source;
 	u32 status;
 	u32 evidence;
-	u32 reason;
+	u32 reason;		/* EV_REPORT: the kind */
 	u32 policy;
 	u64 timeout;		/* EV_LIMITS: the new bound */
 	u64 until;		/* EV_LAG, EV_EXPIRE */
-	u32 max;		/* EV_EXPIRE */
+	u32 max;		/* EV_EXPIRE, EV_SOURCE_* */
 	struct oracle_begin begin;
 };
 
 /* world.c */
-void world_init(struct world *w, u32 nr_slots, u32 max_transfers, u32 max_leases);
+void world_init(struct world *w, u32 nr_slots, u32 max_transfers,
+		u32 max_leases, u32 nr_sources);
 size_t world_size(const struct world *w);
 void world_step(struct world *w, const struct event *e);
+struct oracle_limits world_limits(const struct world *w);
+struct fence_transfer *world_get(struct world *w, u64 generation);
+/* The answer must be success if nothing is wrong, else one of what is. */
+void world_must_allow(const struct world *w, u32 wrong, int err);
+/* The next news must be the oracle's report, which is taken; there may be none. */
+void world_hear(struct world *w);
+
+/* world_sources.c */
+void source_step(struct world *w, const struct event *e);
+/* Does the contract of fence.h let the caller do this, now? */
+bool source_may(struct world *w, u32 source, enum event_kind kind);
+struct source_cell *source_cell_of(struct fence_source *s);
 
 /* compare.c */
 void world_compare(struct world *w);
@@ -80,8 +111,12 @@ void world_compare_released(const struct world *w,
 			    const struct report *r);
 
 /* events.c */
-#define MAX_EVENTS	96
+#define MAX_EVENTS	128
 u32 events_all(struct world *w, struct event *e);
+/* How a small world may begin, from 1 to SCENES: the events that lead there. */
+#define SCENES		8
+#define MAX_SCENE	12
+u32 events_scene(const struct world *w, u32 scene, struct event *e);
 void event_random(struct world *w, u64 *seed, struct event *e);
 void event_print(const struct event *e);
 
