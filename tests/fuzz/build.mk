@@ -21,18 +21,19 @@ FUZZ_SEED  ?= 1
 FUZZ_SECONDS ?= 600
 FUZZ_MAX_LEN := 1024
 
-# The module, but for what only sysfs sees.
-FUZZ_KMOD  := uapi calls region event clock fence main
+# The module, but for what only sysfs sees, and what needs real devices.
+FUZZ_KMOD  := uapi calls region event clock fence source revoke main
 # Headers that it includes, and neither tests/shim nor the system has for it.
 FUZZ_SHIM_HEADERS := $(filter-out lkvfence.h stddef.h $(notdir $(wildcard tests/shim/linux/*.h)),$(sort \
 	$(shell sed -n 's,^\#include <linux/\([a-z0-9_]*\.h\)>.*,\1,p' kmod/*.[ch])))
-FUZZ_CPPFLAGS = -D_GNU_SOURCE -I$(FUZZ)/include -Itests/fuzz/shim -Itests/shim -Iuapi -Ikmod \
+FUZZ_CPPFLAGS = -D_GNU_SOURCE -DHAVE_QP -I$(FUZZ)/include -Itests/fuzz/shim -Itests/shim -Iuapi -Ikmod \
 	-Itests/model
 FUZZ_CFLAGS = -std=gnu11 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
 FUZZ_FLAVOUR_asan := -fsanitize=address,undefined -fno-sanitize=alignment,pointer-overflow -fno-sanitize-recover=all
 FUZZ_FLAVOUR_msan := -fsanitize=memory
 FUZZ_FLAVOUR_cov  := -fprofile-instr-generate -fcoverage-mapping
-FUZZ_HARNESS := fuzz judge mirror mirror_state
+FUZZ_HARNESS := fuzz fuzz_sources judge judge_sources mirror mirror_sources mirror_state shim/shim shim/time shim/qps
+FUZZ_ORACLE := oracle sources
 
 FUZZ_DEPS := $(wildcard kmod/*.h tests/fuzz/*.h tests/fuzz/shim/*.h tests/shim/linux/*.h \
 	tests/model/oracle.h) uapi/linux/lkvfence.h
@@ -52,12 +53,12 @@ $(FUZZ)/$(1)/%.o: tests/fuzz/%.c $$(FUZZ_DEPS) $(FUZZ)/include/linux/.made
 	@mkdir -p $$(@D)
 	$$(FUZZ_CC) $$(FUZZ_CPPFLAGS) $$(FUZZ_CFLAGS) $$(FUZZ_FLAVOUR_$(1)) -include kernel.h -c $$< -o $$@
 
-$(FUZZ)/$(1)/oracle.o: tests/model/oracle.c $$(FUZZ_DEPS)
+$(FUZZ_ORACLE:%=$(FUZZ)/$(1)/model/%.o): $(FUZZ)/$(1)/model/%.o: tests/model/%.c $$(FUZZ_DEPS)
 	@mkdir -p $$(@D)
 	$$(FUZZ_CC) $$(FUZZ_CPPFLAGS) $$(FUZZ_CFLAGS) $$(FUZZ_FLAVOUR_$(1)) -c $$< -o $$@
 
 $(FUZZ)/fuzz-$(1): $(FUZZ_KMOD:%=$(FUZZ)/$(1)/kmod/%.o) $(FUZZ_HARNESS:%=$(FUZZ)/$(1)/%.o) \
-		$(FUZZ)/$(1)/shim/shim.o $(FUZZ)/$(1)/oracle.o
+		$(FUZZ_ORACLE:%=$(FUZZ)/$(1)/model/%.o)
 	$$(FUZZ_CC) $$(FUZZ_FLAVOUR_$(1)) -fsanitize=fuzzer $$^ -o $$@
 endef
 $(foreach flavour,asan msan cov,$(eval $(call FUZZ_rules,$(flavour))))
@@ -98,7 +99,8 @@ check-fuzz-teeth: $(FUZZ)/fuzz-asan $(FUZZ)/differential
 
 # In the VM.
 DIFF        := $(FUZZ)/differential
-DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls mirror mirror_state oracle)
+DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls mirror mirror_sources \
+	mirror_state $(FUZZ_ORACLE:%=model/%))
 DIFF_SEED   ?= 1
 DIFF_CALLS  ?= 25000
 STRESS_CALLS ?= 500000
@@ -109,7 +111,7 @@ $(FUZZ)/vm/%.o: tests/fuzz/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/shim -Itests/model -pthread -MMD -MP -c -o $@ $<
 
-$(FUZZ)/vm/oracle.o: tests/model/oracle.c
+$(FUZZ_ORACLE:%=$(FUZZ)/vm/model/%.o): $(FUZZ)/vm/model/%.o: tests/model/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/shim -MMD -MP -c -o $@ $<
 
@@ -124,4 +126,4 @@ stress: $(DIFF)
 	tests/vm/run --kernel $(STRESS_KERNEL) --timeout 36000 -- $(DIFF) --calls $(STRESS_CALLS) --seed $(STRESS_SEED) \
 		--threads 4 --processes 4
 
--include $(wildcard $(FUZZ)/vm/*.d)
+-include $(wildcard $(FUZZ)/vm/*.d $(FUZZ)/vm/model/*.d)

@@ -3,7 +3,8 @@
  * The module in user space, driven by the bytes of a fuzzer: a sequence of
  * calls on several handles, with what a hostile or unlucky caller does to them:
  * pointers to nowhere, pages that can't be written, memory that changes while
- * it is read, allocations that fail, signals, other users, time.
+ * it is read, allocations that fail, signals, other users, time, and QPs that come
+ * and go. While a driver sleeps, other calls are made.
  *
  * Most bytes choose among values that matter; some are taken as they are.
  */
@@ -12,20 +13,21 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
+#include "qps.h"
 
 static const u8 *input, *input_end;
 
-static u8 byte(void)
+u8 fuzz_byte(void)
 {
 	return input < input_end ? *input++ : 0;
 }
 
-static u64 word(void)
+u64 fuzz_word(void)
 {
 	u64 v = 0;
 
 	for (int i = 0; i < 8; i++)
-		v = v << 8 | byte();
+		v = v << 8 | fuzz_byte();
 	return v;
 }
 
@@ -43,7 +45,11 @@ static struct {
 	u8 fail, fail_nr, flip;
 	u16 flip_at;
 	u8 flip_to;
+	u8 slow;
 } plan;
+
+/* So many times more a driver takes its time. */
+static u32 slow;
 
 _Noreturn void mirror_fail(const char *fmt, ...)
 {
@@ -59,7 +65,7 @@ _Noreturn void mirror_fail(const char *fmt, ...)
 
 static u64 a_timeout(void)
 {
-	u8 b = byte();
+	u8 b = fuzz_byte();
 
 	switch (b) {
 	case 0:
@@ -73,15 +79,15 @@ static u64 a_timeout(void)
 	case 4:
 		return mirror.max_ns + 1;
 	case 5:
-		return word();
+		return fuzz_word();
 	default:
 		return (u64)b * b * 1000000;
 	}
 }
 
-static u64 a_generation(void)
+u64 fuzz_generation(void)
 {
-	u8 b = byte();
+	u8 b = fuzz_byte();
 
 	switch (b) {
 	case 255:
@@ -91,7 +97,7 @@ static u64 a_generation(void)
 	case 253:
 		return ~0ULL;
 	case 252:
-		return word();
+		return fuzz_word();
 	default:
 		return mirror.last_generation - b % 24;
 	}
@@ -99,29 +105,30 @@ static u64 a_generation(void)
 
 static u32 a_policy(void)
 {
-	u8 b = byte();
+	u8 b = fuzz_byte();
 
-	return b < 250 ? b % 3 : b;
+	/* With and without REVOKE and REVOKE_NOW. */
+	return b < 240 ? b % 3 | (b / 3 % 4) << 8 : b < 250 ? b % 3 : b;
 }
 
-static u32 a_source(void)
+u32 fuzz_source(void)
 {
-	u8 b = byte();
+	u8 b = fuzz_byte();
 
 	return b < 240 ? b % 8 : ~0U - b;
 }
 
 static u32 a_slot(void)
 {
-	u8 b = byte();
+	u8 b = fuzz_byte();
 
-	return b < 250 ? b % 64 : (u32)word();
+	return b < 250 ? b % 64 : (u32)fuzz_word();
 }
 
 /* Mostly one of the first few. */
 static int a_handle(void)
 {
-	u8 b = byte();
+	u8 b = fuzz_byte();
 
 	for (int i = 0; i < SHIM_FDS; i++)
 		if (shim.fds[(b + i) % SHIM_FDS])
@@ -129,7 +136,7 @@ static int a_handle(void)
 	return -1;
 }
 
-static void put(unsigned long at, const void *data, size_t len)
+void fuzz_put(unsigned long at, const void *data, size_t len)
 {
 	void *to = shim_user(at, len);
 
@@ -141,56 +148,64 @@ static void put(unsigned long at, const void *data, size_t len)
 static void put_ranges(u32 nr)
 {
 	for (u32 i = 0; i < nr && i < 16; i++) {
-		u8 count = byte();
+		u8 count = fuzz_byte();
 		struct lkvfence_range r = {
 			.first = a_slot(),
-			.count = count < 250 ? count % 9 : (u32)word(),
+			.count = count < 250 ? count % 9 : (u32)fuzz_word(),
 		};
 
-		put(AT_RANGES + i * sizeof(r), &r, sizeof(r));
+		fuzz_put(AT_RANGES + i * sizeof(r), &r, sizeof(r));
 	}
 }
 
 static void put_sources(u32 nr)
 {
 	for (u32 i = 0; i < nr && i < 40; i++) {
-		u32 source = a_source();
+		u32 source = fuzz_source();
 
-		put(AT_SOURCES + i * sizeof(source), &source, sizeof(source));
+		fuzz_put(AT_SOURCES + i * sizeof(source), &source, sizeof(source));
 	}
 }
 
 static void put_items(u32 nr)
 {
 	for (u32 i = 0; i < nr && i < 40; i++) {
-		u8 kind = byte();
+		u8 kind = fuzz_byte();
 		struct lkvfence_return_item item = {
-			.generation = a_generation(),
-			.source = a_source(),
-			.status = kind < 200 ? 1 + kind % 2 : kind,
+			.generation = fuzz_generation(),
+			.source = fuzz_source(),
+			.status = kind < 128 ? 1 + kind % 2 :
+				  kind < 224 ? LKVFENCE_STATUS_REVOKED : kind,
 			.result = 77,
 			.released = 77,
 		};
 
-		item.evidence = item.status != LKVFENCE_STATUS_DRAINED ? kind == 199 :
-				kind / 2 % 16;
-		put(AT_ITEMS + i * sizeof(item), &item, sizeof(item));
+		if (item.status == LKVFENCE_STATUS_DRAINED)
+			item.evidence = kind / 2 % 16;
+		else if (item.status == LKVFENCE_STATUS_REVOKED)
+			item.evidence = kind % 16;
+		else
+			item.evidence = kind == 127;
+		fuzz_put(AT_ITEMS + i * sizeof(item), &item, sizeof(item));
 	}
 }
 
-/* How many of something: few, or more than can be. */
-static u32 a_count(u32 most)
+u32 fuzz_count(u32 most)
 {
-	u8 b = byte();
+	u8 b = fuzz_byte();
 
-	return b < 200 ? b % 5 : b < 240 ? b % 48 : b < 250 ? most + b - 245 : (u32)word();
+	return b < 200 ? b % 5 : b < 240 ? b % 48 : b < 250 ? most + b - 245 : (u32)fuzz_word();
 }
 
 static void fill_open(struct lkvfence_open *a)
 {
 	static const char * const names[] = { "a", "b", "c", "d", "", ".a", "a/b", "a.-_Z9" };
 	static const u32 slots[] = { 64, 8, 160, 64, 0, 1, 4096, 5000 };
-	u8 name = byte(), geometry = byte(), mode = byte();
+	static const u32 accepts[] = {
+		0, LKVFENCE_ACCEPT_ALL, ~(u32)BIT(LKVFENCE_EVIDENCE_QP_ERR_SETTLED),
+		~(u32)BIT(LKVFENCE_EVIDENCE_SUCCESS_CQE), BIT(LKVFENCE_EVIDENCE_RQ_FLUSHED), ~0U,
+	};
+	u8 name = fuzz_byte(), geometry = fuzz_byte(), mode = fuzz_byte(), proof = fuzz_byte();
 
 	a->flags = name >> 4 & 7;
 	if (name >> 7)
@@ -206,27 +221,31 @@ static void fill_open(struct lkvfence_open *a)
 	if (geometry >> 7)
 		a->nr_slots = 64;
 	a->mode = mode < 200 ? 0600 : mode < 240 ? mode & 0666 : mode;
+	a->accepts = accepts[proof % ARRAY_SIZE(accepts)];
+	if (proof < 240)
+		a->accepts &= LKVFENCE_ACCEPT_ALL;
+	a->pad = proof == 255;
 }
 
 static void fill_begin(struct lkvfence_begin *a, bool hold)
 {
 	u8 more;
 
-	a->tag = byte() % 8;
-	a->nr_ranges = a_count(MIRROR_MAX_RANGES);
+	a->tag = fuzz_byte() % 8;
+	a->nr_ranges = fuzz_count(MIRROR_MAX_RANGES);
 	put_ranges(a->nr_ranges);
-	a->nr_sources = a_count(MIRROR_MAX_LEASES);
+	a->nr_sources = fuzz_count(MIRROR_MAX_LEASES);
 	put_sources(a->nr_sources);
 	a->ranges = AT_RANGES;
 	a->sources = AT_SOURCES;
 	a->policy = a_policy();
-	more = byte();
+	more = fuzz_byte();
 	if (hold || more & 16)
 		a->timeout_ns = more & 1 ? a_timeout() : 0;
 	if (!hold || more & 32)
 		a->ttl_ns = more & 2 ? a_timeout() : 0;
 	if (hold || more & 64)
-		a->reason = more & 4 ? byte() % 10 : 0;
+		a->reason = more & 4 ? fuzz_byte() % 10 : 0;
 	a->busy_generation = 77;
 	a->busy_slot = 77;
 	a->state = 77;
@@ -234,28 +253,28 @@ static void fill_begin(struct lkvfence_begin *a, bool hold)
 
 static void fill_abort(struct lkvfence_abort *a)
 {
-	u8 how = byte();
+	u8 how = fuzz_byte();
 
 	a->flags = how & 1 ? LKVFENCE_ABORT_BY_TAG : 0;
 	if (a->flags)
-		a->tag = byte() % 8;
+		a->tag = fuzz_byte() % 8;
 	else
-		a->generation = a_generation();
+		a->generation = fuzz_generation();
 	a->timeout_ns = how & 2 ? a_timeout() : 0;
 	a->policy = how & 4 ? a_policy() : 0;
-	a->reason = how & 8 ? byte() % 10 : 0;
+	a->reason = how & 8 ? fuzz_byte() % 10 : 0;
 }
 
 static void fill_query(struct lkvfence_query *a)
 {
-	u8 by = byte();
+	u8 by = fuzz_byte();
 
 	a->by = by % 5;
-	a->generation = a_generation();
+	a->generation = fuzz_generation();
 	a->tag = by >> 4 & 7;
 	a->slot = a_slot();
-	a->nr_ranges = a_count(MIRROR_MAX_RANGES);
-	a->nr_leases = a_count(MIRROR_MAX_LEASES);
+	a->nr_ranges = fuzz_count(MIRROR_MAX_RANGES);
+	a->nr_leases = fuzz_count(MIRROR_MAX_LEASES);
 	a->ranges = AT_RANGES;
 	a->leases = AT_LEASES;
 }
@@ -273,11 +292,11 @@ static u32 fill(union argument *a, unsigned int cmd)
 		fill_begin(&a->begin, cmd == LKVFENCE_IOC_HOLD);
 		return sizeof(a->begin);
 	case LKVFENCE_IOC_TAKE:
-		a->take.generation = a_generation();
-		a->take.source = a_source();
+		a->take.generation = fuzz_generation();
+		a->take.source = fuzz_source();
 		return sizeof(a->take);
 	case LKVFENCE_IOC_RETURN:
-		a->ret.nr_items = a_count(MIRROR_MAX_RANGES);
+		a->ret.nr_items = fuzz_count(MIRROR_MAX_RANGES);
 		put_items(a->ret.nr_items);
 		a->ret.items = AT_ITEMS;
 		return sizeof(a->ret);
@@ -285,15 +304,27 @@ static u32 fill(union argument *a, unsigned int cmd)
 		fill_abort(&a->abort);
 		return sizeof(a->abort);
 	case LKVFENCE_IOC_RELEASE:
-		a->release.generation = a_generation();
-		a->release.flags = byte() % 8 == 7;
+		a->release.generation = fuzz_generation();
+		a->release.flags = fuzz_byte() % 8 == 7;
 		return sizeof(a->release);
 	case LKVFENCE_IOC_QUERY:
 		fill_query(&a->query);
 		return sizeof(a->query);
 	case LKVFENCE_IOC_ADOPT:
-		a->adopt.generation = a_generation();
+		a->adopt.generation = fuzz_generation();
 		return sizeof(a->adopt);
+	case LKVFENCE_IOC_SOURCE:
+		fuzz_fill_source(&a->source);
+		return sizeof(a->source);
+	case LKVFENCE_IOC_QUIET:
+		fuzz_fill_quiet(&a->quiet);
+		return sizeof(a->quiet);
+	case LKVFENCE_IOC_REPORT:
+		fuzz_fill_report(&a->report);
+		return sizeof(a->report);
+	case LKVFENCE_IOC_QUERY_SOURCE:
+		fuzz_fill_query_source(&a->query_source);
+		return sizeof(a->query_source);
 	default:
 		return sizeof(a->info);
 	}
@@ -302,6 +333,7 @@ static u32 fill(union argument *a, unsigned int cmd)
 static void set_plan(void)
 {
 	shim_call_begin();
+	slow = plan.slow;
 	switch (plan.fail % 8) {
 	case 1:
 		shim.fail_alloc = 1 + plan.fail_nr % 4;
@@ -346,7 +378,7 @@ static void ioctl_with(int fd, unsigned int cmd)
 	for (u32 i = 0; i < plan.nr_patches; i++)
 		memcpy(a.bytes + plan.patches[i].at % (sizeof(a) - 7),
 		       &plan.patches[i].with, 8);
-	put(arg, &a, size > sizeof(a) ? sizeof(a) : size);
+	fuzz_put(arg, &a, size > sizeof(a) ? sizeof(a) : size);
 	set_plan();
 	memset(&plan, 0, sizeof(plan));
 	judge_ioctl(fd, cmd, arg, shim.flip_copy);
@@ -354,7 +386,7 @@ static void ioctl_with(int fd, unsigned int cmd)
 
 static void do_read(int fd)
 {
-	u8 room = byte();
+	u8 room = fuzz_byte();
 	unsigned long buf = plan.arg ? plan.arg : AT_READ;
 	size_t len = room % 24 * sizeof(struct lkvfence_event) + (room > 200 ? room % 64 : 0);
 
@@ -367,14 +399,15 @@ static void set_param(void)
 {
 	static const struct kernel_param * const params[] = {
 		&shim_param_timeout_default_ms, &shim_param_timeout_min_ms,
-		&shim_param_timeout_max_ms,
+		&shim_param_timeout_max_ms, NULL, NULL, NULL, NULL, &shim_param_settle_ms,
+		&shim_param_revoke_timeout_ms,
 	};
 	static const char * const times[] = {
 		"30000", "10", "3600000", "20", "100", "0", "1", "-1",
 	};
-	u8 which = byte(), value = byte();
+	u8 which = fuzz_byte(), value = fuzz_byte();
 
-	switch (which % 6) {
+	switch (which % 9) {
 	case 3:
 		*(uint *)shim_param_max_slots.arg = value % 2 ? 100 : 4096;
 		break;
@@ -384,9 +417,12 @@ static void set_param(void)
 	case 5:
 		*(uint *)shim_param_max_transfers.arg = value % (ORACLE_TRANSFERS + 1);
 		break;
+	case 6:
+		*(uint *)shim_param_max_sources.arg = value % (ORACLE_SOURCES + 1);
+		break;
 	default:
 		/* It may be refused. */
-		params[which % 6]->ops->set(times[value % 8], params[which % 6]);
+		params[which % 9]->ops->set(times[value % 8], params[which % 9]);
 	}
 	judge_limits();
 }
@@ -398,42 +434,45 @@ static void make_plan(void)
 		0, ~0ULL, AT_ARG, AT_ARG + 8, USER_BASE + USER_SIZE - 40, USER_BASE - 8,
 		AT(3) - 20, 1ULL << 63,
 	};
-	u8 what = byte();
+	u8 what = fuzz_byte();
 
-	switch (what % 6) {
+	switch (what % 7) {
 	case 0:
-		plan.fail = byte();
-		plan.fail_nr = byte();
+		plan.fail = fuzz_byte();
+		plan.fail_nr = fuzz_byte();
 		break;
 	case 1:
-		plan.flip = 1 + byte() % 32;
-		plan.flip_at = AT_ARG - USER_BASE + byte() * (what & 64 ? 16 : 1);
+		plan.flip = 1 + fuzz_byte() % 32;
+		plan.flip_at = AT_ARG - USER_BASE + fuzz_byte() * (what & 64 ? 16 : 1);
 		if (what & 128)
-			plan.flip_at = AT_RANGES - USER_BASE + byte();
-		plan.flip_to = byte();
+			plan.flip_at = AT_RANGES - USER_BASE + fuzz_byte();
+		plan.flip_to = fuzz_byte();
 		break;
 	case 2:
 		plan.nr_patches += plan.nr_patches < 4;
-		plan.patches[plan.nr_patches - 1].at = byte();
-		plan.patches[plan.nr_patches - 1].with = what & 64 ? word() : byte();
+		plan.patches[plan.nr_patches - 1].at = fuzz_byte();
+		plan.patches[plan.nr_patches - 1].with = what & 64 ? fuzz_word() : fuzz_byte();
 		break;
 	case 3:
-		plan.size = what & 64 ? byte() * 64 : byte();
+		plan.size = what & 64 ? fuzz_byte() * 64 : fuzz_byte();
 		break;
 	case 4:
-		plan.where = 1 + byte() % 2;
-		plan.pointer = pointers[byte() % ARRAY_SIZE(pointers)];
+		plan.where = 1 + fuzz_byte() % 2;
+		plan.pointer = pointers[fuzz_byte() % ARRAY_SIZE(pointers)];
 		break;
 	case 5:
-		plan.arg = what & 64 ? pointers[byte() % ARRAY_SIZE(pointers)] :
-				       AT(3) - 2 * byte();
+		plan.arg = what & 64 ? pointers[fuzz_byte() % ARRAY_SIZE(pointers)] :
+				       AT(3) - 2 * fuzz_byte();
+		break;
+	case 6:
+		plan.slow = 1 + fuzz_byte() % 4;
 		break;
 	}
 }
 
 static void set_caller(void)
 {
-	u8 who = byte();
+	u8 who = fuzz_byte();
 
 	shim.uid = who % 3;
 	shim.gid = who / 3 % 3;
@@ -442,66 +481,91 @@ static void set_caller(void)
 
 static void step(void)
 {
-	u8 op = byte();
+	u8 op = fuzz_byte();
 	int fd;
 
-	switch (op % 20) {
+	switch (op % 28) {
 	case 0:
 		ioctl_with(-1, LKVFENCE_IOC_OPEN);
 		break;
-	case 10:
+	case 14:
 		fd = op >= 100 ? -1 : a_handle();
-		ioctl_with(fd, op >= 200 ? (unsigned int)word() : LKVFENCE_IOC_INFO);
+		ioctl_with(fd, op >= 200 ? (unsigned int)fuzz_word() : LKVFENCE_IOC_INFO);
 		break;
-	case 11:
-	case 12:
+	case 15:
+	case 16:
 		fd = a_handle();
-		if (fd >= 0 && op % 20 == 11)
+		if (fd >= 0 && op % 28 == 15)
 			do_read(fd);
 		else if (fd >= 0)
 			judge_poll(fd);
 		break;
-	case 13:
+	case 17:
 		fd = a_handle();
-		if (fd >= 0)
+		if (fd >= 0 && !judge_uses(fd))
 			judge_close(fd);
 		break;
-	case 14:
+	case 18:
 		/* From nothing to an hour. */
-		fd = byte();
+		fd = fuzz_byte();
 		shim.now += fd < 64 ? (u64)fd * 1000 : fd < 192 ? (u64)fd * 1000000 / 4 :
 			    (u64)(fd - 190) * 60000000000ULL;
 		judge_clock(op < 128, op < 200);
 		break;
-	case 15:
+	case 19:
 		set_param();
 		break;
-	case 16:
-		fd = byte();
+	case 20:
+		fd = fuzz_byte();
 		shim.pages[fd % USER_PAGES] = fd / USER_PAGES % 3;
 		break;
-	case 17:
+	case 21:
 		set_caller();
 		break;
-	case 18:
-	case 19:
+	case 22:
+	case 23:
 		make_plan();
 		return;
+	case 24:
+		fuzz_change_qps();
+		break;
+	case 25:
+	case 26:
+	case 27:
+		set_plan();
+		memset(&plan, 0, sizeof(plan));
+		fuzz_work();
+		break;
 	default:
 		fd = a_handle();
-		if (op >= 250)
+		if (op >= 252)
 			fd = -1;
-		ioctl_with(fd, LKVFENCE_IOC_STAT + op % 20 - 1);
+		ioctl_with(fd, LKVFENCE_IOC_STAT + op % 28 - 1);
 	}
 	judge_all();
 }
 
+void meanwhile(void)
+{
+	static u32 depth;
+	u8 steps;
+
+	if (!slow || depth == 3 || input >= input_end)
+		return;
+	slow--;
+	depth++;
+	for (steps = 1 + fuzz_byte() % 4; steps && input < input_end; steps--)
+		step();
+	depth--;
+}
+
 static void reset(void)
 {
-	static const char * const defaults[] = { "10", "3600000", "30000" };
+	static const char * const defaults[] = { "10", "3600000", "30000", "100", "2000" };
 	static const struct kernel_param * const params[] = {
 		&shim_param_timeout_min_ms, &shim_param_timeout_max_ms,
-		&shim_param_timeout_default_ms,
+		&shim_param_timeout_default_ms, &shim_param_settle_ms,
+		&shim_param_revoke_timeout_ms,
 	};
 
 	memset(&plan, 0, sizeof(plan));
@@ -513,11 +577,15 @@ static void reset(void)
 	shim.caps = 3;
 	/* Twice, for each one bounds the others. */
 	for (u32 i = 0; i < 2 * ARRAY_SIZE(params); i++)
-		params[i % 3]->ops->set(defaults[i % 3], params[i % 3]);
+		params[i % 5]->ops->set(defaults[i % 5], params[i % 5]);
 	*(uint *)shim_param_max_slots.arg = 4096;
 	*(uint *)shim_param_max_regions.arg = 4;
 	*(uint *)shim_param_max_transfers.arg = ORACLE_TRANSFERS;
+	*(uint *)shim_param_max_sources.arg = ORACLE_SOURCES;
+	slow = 0;
+	qps_reset();
 	mirror_init(&mirror);
+	mirror.features = LKVFENCE_FEATURE_QP;
 	mirror.exact = true;
 	mirror.pid = shim_task.tgid;
 	memcpy(mirror.comm, shim_task.comm, sizeof(mirror.comm));
@@ -539,6 +607,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	while (input < input_end)
 		step();
 	memset(&plan, 0, sizeof(plan));
+	slow = 0;
 	judge_end();
 	return 0;
 }

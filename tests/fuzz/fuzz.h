@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* What the two halves of the fuzzer share: fuzz.c makes calls, judge.c looks. */
+/*
+ * What the parts of the fuzzer share: fuzz.c and fuzz_sources.c make calls, judge.c
+ * and judge_sources.c look.
+ */
 #ifndef LKVFENCE_FUZZ_FUZZ_H
 #define LKVFENCE_FUZZ_FUZZ_H
 
 #include "shim.h"
 #include "mirror.h"
+#include "source.h"
 
 /* Where things are in user memory, unless the input says otherwise. */
 #define AT(page)	(USER_BASE + (page) * PAGE_SIZE)
@@ -14,8 +18,49 @@
 #define AT_ITEMS	AT(12)
 #define AT_LEASES	AT(16)
 #define AT_READ		AT(20)
+#define AT_QPS		AT(24)
 
 extern struct mirror mirror;
+/* By region of the mirror; they stay valid as long as it says they exist. */
+extern struct region *regions[MIRROR_REGIONS];
+
+/*
+ * What sleeps, and what it sees before it goes on: a call on a descriptor, or the
+ * work of a source. The innermost one is at the head.
+ */
+struct context {
+	struct context *outer;
+	int fd;				/* -1: work */
+	struct mirror_binding binding;
+	u64 first_binding;		/* the highest one before */
+	u32 nr_looks;
+	struct look looks[2 * MIRROR_MAX_QPS];
+	struct source *source;		/* of the work */
+	u64 settle_ns;			/* as it was when the work began */
+	u64 time;			/* when it last saw the time */
+};
+
+extern struct context *context;
+
+/* In fuzz.c: what the input says next. */
+u8 fuzz_byte(void);
+u64 fuzz_word(void);
+u64 fuzz_generation(void);
+u32 fuzz_source(void);
+/* How many of something: few, or more than can be. */
+u32 fuzz_count(u32 most);
+void fuzz_put(unsigned long at, const void *data, size_t len);
+
+/* In fuzz_sources.c: arguments, the QPs that there are, and work. */
+void fuzz_fill_source(struct lkvfence_source *a);
+void fuzz_fill_quiet(struct lkvfence_quiet *a);
+void fuzz_fill_report(struct lkvfence_report *a);
+void fuzz_fill_query_source(struct lkvfence_query_source *a);
+void fuzz_change_qps(void);
+void fuzz_work(void);
+
+/* The driver takes its time: what else happens meanwhile. In fuzz.c. */
+void meanwhile(void);
 
 /* What libFuzzer calls. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -26,6 +71,17 @@ void judge_ioctl(int fd, unsigned int cmd, unsigned long arg, bool flipped);
 void judge_read(int fd, unsigned long buf, size_t len);
 void judge_poll(int fd);
 void judge_close(int fd);
+/* A call on it hasn't come back, so it stays. */
+bool judge_uses(int fd);
+void judge_enter(struct context *c, int fd);
+void judge_leave(struct context *c, struct call *call);
+/* The work of a source runs; it is due. */
+void judge_work(struct delayed_work *work);
+/* All that waits for its time, at that time or, if @all isn't set, as far as it has come. */
+void judge_works(bool all);
+void judge_sources(const struct mirror_region *mr, struct region *r);
+/* Bound or not, as many as are in use for certain, and as many as may be beside them. */
+void judge_count_sources(u64 *want, u64 *more);
 /* Timers that are due fire, if @eager before they are late; work runs if @work. */
 void judge_clock(bool eager, bool work);
 /* All of the module against all of the mirror. */

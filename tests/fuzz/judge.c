@@ -8,12 +8,12 @@
 
 #include "fuzz.h"
 #include "main.h"
+#include "qps.h"
 #include "region.h"
 
 struct mirror mirror;
 
-/* By region of the mirror; they stay valid as long as it says they exist. */
-static struct region *regions[MIRROR_REGIONS];
+struct region *regions[MIRROR_REGIONS];
 /* By handle: how many events, and how often its readers were woken. */
 static struct { u32 unread; u64 wakes; } seen[MIRROR_HANDLES];
 
@@ -32,6 +32,9 @@ void judge_limits(void)
 	mirror.max_slots = param_max_slots();
 	mirror.max_regions = param_max_regions();
 	mirror.max_transfers = param_max_transfers();
+	mirror.max_sources = param_max_sources();
+	mirror.revoke_ns = limits.revoke_ns;
+	mirror.settle_ns = param_settle_ns();
 	mirror.last_generation = generation_last();
 }
 
@@ -54,7 +57,10 @@ static u32 arrays(const struct copy *c, const struct call *call)
 {
 	const struct lkvfence_begin *b = &call->in.begin;
 	const struct lkvfence_return *r = &call->in.ret;
+	const struct lkvfence_source *s = &call->in.source;
 
+	if (call->cmd == LKVFENCE_IOC_SOURCE)
+		return within(c, s->qps, s->nr_qps * sizeof(*call->qps));
 	if (call->cmd == LKVFENCE_IOC_RETURN)
 		return within(c, r->items, r->nr_items * sizeof(*call->items));
 	if (call->cmd != LKVFENCE_IOC_BEGIN && call->cmd != LKVFENCE_IOC_HOLD)
@@ -179,6 +185,46 @@ static void find_query(struct call *c, const struct parts *p)
 	agree(i + 1 == shim.nr_copies);
 }
 
+static void find_qps(struct call *c, const struct parts *p)
+{
+	u32 at = 0;
+
+	for (u32 i = p->rest; i < shim.nr_copies; i++) {
+		if (shim.copies[i].out || shim.copies[i].faulted)
+			continue;
+		agree(shim.copies[i].len == sizeof(*c->qps));
+		memcpy(batch_in + at, data_of(&shim.copies[i]), shim.copies[i].len);
+		at += shim.copies[i].len;
+	}
+	c->qps = (void *)batch_in;
+	c->nr_qps = at / sizeof(*c->qps);
+}
+
+static void find_query_source(struct call *c, const struct parts *p)
+{
+	u32 i = p->rest;
+
+	if (min(c->in.query_source.nr_qps, c->out.query_source.nr_qps))
+		c->got_qps = data_of(&shim.copies[i++]);
+	agree(i + 1 == shim.nr_copies);
+}
+
+/* The answer got lost: the number of the binding, as the module knows it. */
+static u64 find_binding(int fd, u32 source)
+{
+	struct region *r = handle_of(fd)->region;
+	struct fence_source *s = fence_find_source(&r->fence, source);
+
+	return s ? to_source(s)->binding : 0;
+}
+
+/* It only looks, or stands for more than one thing that is done. */
+static bool may_be_lost(unsigned int cmd)
+{
+	return cmd == LKVFENCE_IOC_QUERY || cmd == LKVFENCE_IOC_RETURN ||
+	       cmd == LKVFENCE_IOC_QUERY_SOURCE;
+}
+
 /* What the call read as its struct, and what it answered. */
 static void find_structs(struct call *c, const struct parts *p)
 {
@@ -196,13 +242,13 @@ static void find_structs(struct call *c, const struct parts *p)
 	c->lost = last->len != p->known;
 	memcpy(c->out.bytes, data_of(last), min(last->len, room));
 	agree(c->out.size == c->size);
-	c->took_effect = last->faulted && c->cmd != LKVFENCE_IOC_OPEN &&
-			 c->cmd != LKVFENCE_IOC_QUERY && c->cmd != LKVFENCE_IOC_RETURN;
+	c->took_effect = last->faulted && c->cmd != LKVFENCE_IOC_OPEN && !may_be_lost(c->cmd);
 	/* Before anything happens it is seen that it can be written. */
-	agree(!last->faulted || shim.injected_fault || c->cmd == LKVFENCE_IOC_QUERY ||
-	      c->cmd == LKVFENCE_IOC_RETURN);
+	agree(!last->faulted || shim.injected_fault || may_be_lost(c->cmd));
 	if (c->lost && (c->cmd == LKVFENCE_IOC_BEGIN || c->cmd == LKVFENCE_IOC_HOLD))
 		c->out.begin.generation = generation_last();
+	if (c->lost && c->cmd == LKVFENCE_IOC_SOURCE)
+		c->out.source.binding = find_binding(c->handle, c->in.source.source);
 }
 
 static bool has_tail(unsigned long arg, size_t known, u32 size)
@@ -248,13 +294,19 @@ void judge_ioctl(int fd, unsigned int cmd, unsigned long arg, bool flipped)
 	static struct call c;
 	const struct file_operations *ops = fd < 0 ? shim.device : shim.fds[fd]->f_op;
 	struct file none = { .f_op = ops };
+	struct context here;
 	struct parts p;
+	int err;
 
+	judge_enter(&here, fd);
+	err = ops->unlocked_ioctl(fd < 0 ? &none : shim.fds[fd], cmd, arg);
+	shim_call_end();
+	/* Others may have been made in between. */
 	memset(&c, 0, sizeof(c));
 	c.handle = fd;
 	c.cmd = cmd;
-	c.err = ops->unlocked_ioctl(fd < 0 ? &none : shim.fds[fd], cmd, arg);
-	shim_call_end();
+	c.err = err;
+	judge_leave(&here, &c);
 	c.uid = shim.uid;
 	c.gid = shim.gid;
 	c.caps = shim.caps;
@@ -283,6 +335,10 @@ void judge_ioctl(int fd, unsigned int cmd, unsigned long arg, bool flipped)
 		find_items(&c, &p);
 	if (cmd == LKVFENCE_IOC_QUERY && !c.err)
 		find_query(&c, &p);
+	if (cmd == LKVFENCE_IOC_SOURCE)
+		find_qps(&c, &p);
+	if (cmd == LKVFENCE_IOC_QUERY_SOURCE && !c.err)
+		find_query_source(&c, &p);
 	if (cmd == LKVFENCE_IOC_OPEN && fd < 0)
 		judge_open(&c);
 	else
@@ -422,21 +478,25 @@ static void judge_region(const struct mirror_region *mr, struct region *r)
 		agree(!fence_lookup(&r->fence, fact->generation, &t));
 		agree(t->tag == fact->tag && t->state == fact->state);
 		agree(t->policy == fact->policy && t->reason == fact->reason);
-		agree(t->nr_leases == fact->nr_leases);
+		agree(t->nr_leases == fact->nr_leases && t->by_default == fact->by_default);
+		agree(t->revoking == fact->revoking && t->tried == fact->tried);
+		agree(t->fell_back == fact->fell_back);
 		agree(t->unproven == oracle_unproven(fact));
 		agree(t->quarantined == fact->in_quarantine);
 	}
+	judge_sources(mr, r);
 }
 
 static void judge_objects(void)
 {
 	u64 want[NR_OBJECTS] = { 0 };
 	const struct work_struct *w;
-	u64 spare = 0, late = 0;
+	u64 spare = 0, late = 0, late_sources = 0;
 
-	/* Work that is queued keeps its region. */
+	/* Work that is queued keeps its region, and so does a source that isn't bound. */
 	for (w = shim.work; w; w = w->next)
 		late++;
+	judge_count_sources(&want[OBJECT_SOURCE], &late_sources);
 	for (u32 i = 0; i < MIRROR_REGIONS; i++) {
 		const struct mirror_region *mr = &mirror.regions[i];
 
@@ -456,7 +516,8 @@ static void judge_objects(void)
 
 		if (there < want[i] ||
 		    there > want[i] + (i == OBJECT_TRANSFER ? spare :
-				       i == OBJECT_REGION ? late : 0))
+				       i == OBJECT_REGION ? late + late_sources :
+				       i == OBJECT_SOURCE ? late_sources : 0))
 			mirror_fail("%llu objects of kind %u, must be %llu", there, i, want[i]);
 	}
 }
@@ -522,9 +583,20 @@ void judge_end(void)
 		if (shim.fds[fd])
 			judge_close(fd);
 	judge_all();
+	judge_works(false);
+	judge_all();
 	/* L8: every hold has an end, or is in quarantine; none was begun with more. */
 	shim.now += 3601000000000ULL;
 	judge_clock(true, true);
+	judge_all();
+	/* But that it is revoked, which takes at most that. */
+	shim.now += 1201000000000ULL;
+	judge_clock(true, true);
+	judge_all();
+	for (u32 i = 0; i < MIRROR_REGIONS; i++)
+		agree(!mirror.regions[i].exists || mirror.regions[i].blind ||
+		      oracle_next_clock(&mirror.regions[i].o) == U64_MAX);
+	judge_works(true);
 	judge_all();
 	shim_call_begin();
 	shim.caps = 3;
@@ -533,6 +605,8 @@ void judge_end(void)
 			force_all(mirror.regions[i].name);
 	while (shim.work)
 		shim_run(shim.work);
+	judge_works(true);
+	agree(!qps.remembered);
 	for (u32 i = 0; i < NR_OBJECTS; i++)
 		agree(objects_created[i].counter == objects_destroyed[i].counter);
 	agree(!shim.timers && !shim_module.refs);

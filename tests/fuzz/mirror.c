@@ -23,6 +23,9 @@ u32 mirror_wrong(int err)
 		{ -EPERM, WRONG_PERMISSION }, { -EACCES, WRONG_ACCESS },
 		{ -ENOTUNIQ, WRONG_GEOMETRY }, { -EMFILE, WRONG_NO_FD },
 		{ -ENFILE, WRONG_NO_FILE }, { -ENOTTY, WRONG_COMMAND },
+		{ -ESHUTDOWN, WRONG_SHUTDOWN }, { -EOPNOTSUPP, WRONG_UNACCEPTED },
+		{ -ENODEV, WRONG_NO_DEVICE }, { -EPROTONOSUPPORT, WRONG_TYPE },
+		{ -ENOTCONN, WRONG_NOT_CONNECTED }, { -EIO, WRONG_DRIVER },
 	};
 
 	for (u32 i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -76,9 +79,24 @@ u32 mirror_lookup(struct oracle *o, u64 generation)
 	return oracle_find(o, generation) ? 0 : WRONG_STALE;
 }
 
-static struct oracle_limits limits_of(const struct mirror *m)
+struct oracle_limits mirror_limits(const struct mirror *m)
 {
-	return (struct oracle_limits){ m->default_ns, m->max_ns };
+	return (struct oracle_limits){ m->default_ns, m->max_ns, m->revoke_ns };
+}
+
+#define REVOKES		((u32)(LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW))
+
+static bool is_policy(u32 policy)
+{
+	return (policy & ~REVOKES) <= LKVFENCE_POLICY_QUARANTINE;
+}
+
+/* L4 */
+static u32 stricter(u32 a, u32 b)
+{
+	u32 base_a = a & ~REVOKES, base_b = b & ~REVOKES;
+
+	return (base_a > base_b ? base_a : base_b) | ((a | b) & REVOKES);
 }
 
 static bool is_timeout(const struct mirror *m, u64 ns)
@@ -96,7 +114,7 @@ static void abort_one(struct mirror *m, struct mirror_region *r,
 		      struct transfer_fact *fact, u32 reason, u32 policy,
 		      u64 timeout, int caller, const struct call *c)
 {
-	struct oracle_limits limits = limits_of(m);
+	struct oracle_limits limits = mirror_limits(m);
 
 	memset(&r->o.report, 0, sizeof(r->o.report));
 	oracle_abort(&r->o, fact, reason, policy, timeout, &limits, c->now);
@@ -112,7 +130,7 @@ static u32 begin_arguments(const struct mirror *m, const struct lkvfence_begin *
 {
 	u32 wrong = 0;
 
-	if (a->flags || !a->nr_ranges || a->policy > LKVFENCE_POLICY_QUARANTINE)
+	if (a->flags || !a->nr_ranges || !is_policy(a->policy))
 		wrong |= WRONG_INVALID;
 	if (hold ? a->ttl_ns || !is_reason(a->reason) : a->timeout_ns || a->reason)
 		wrong |= WRONG_INVALID;
@@ -155,8 +173,6 @@ static void begun(struct mirror *m, struct mirror_region *r, const struct call *
 	t->owner = c->handle;
 	t->nr_ranges = b->nr_ranges;
 	memcpy(t->ranges, b->ranges, sizeof(t->ranges));
-	if (!b->policy)
-		b->policy = LKVFENCE_POLICY_TAINT;
 	oracle_begin(&r->o, b, out->generation, c->now);
 	if (hold)
 		abort_one(m, r, oracle_find(&r->o, out->generation),
@@ -197,7 +213,8 @@ static void do_begin(struct mirror *m, struct mirror_region *r,
 			return;
 		}
 		agree(mirror_wrong(c->err) &
-		      (WRONG_RANGE | WRONG_INVALID | WRONG_EXISTS | WRONG_BUSY | WRONG_LIMIT));
+		      (WRONG_RANGE | WRONG_INVALID | WRONG_EXISTS | WRONG_BUSY | WRONG_LIMIT |
+		       WRONG_SHUTDOWN));
 		oracle_begin_refused(&r->o, mirror_wrong(c->err));
 		return;
 	}
@@ -240,13 +257,21 @@ static void do_take(struct mirror *m, struct mirror_region *r, const struct call
 		wrong = mirror_lookup(&r->o, a->generation);
 	if (!wrong)
 		wrong = oracle_take_wrong(fact, a->source, MIRROR_MAX_LEASES);
-	if (!mirror_allows(c, wrong, 0, &err) || err)
+	/* L3 comes first: nothing is said of a source's state behind the end. */
+	if (fact && !(wrong & (WRONG_INVALID | WRONG_CANCELED)))
+		wrong |= oracle_source_wrong(&r->o, a->source);
+	if (!mirror_allows(c, wrong, 0, &err))
 		return;
+	if (err) {
+		oracle_take_refused(&r->o, mirror_wrong(err));
+		return;
+	}
 	if (fact->nr_leases == ORACLE_LEASES) {
 		r->blind = true;
 		return;
 	}
 	oracle_take(fact, a->source, c->now);
+	oracle_attach(&r->o, fact, a->source);
 	mirror_find(r, a->generation)->taken++;
 	(void)m;
 }
@@ -312,7 +337,7 @@ static void do_abort(struct mirror *m, struct mirror_region *r, const struct cal
 	u32 wrong = 0;
 	int err;
 
-	if (in->flags & ~LKVFENCE_ABORT_FLAGS || in->policy > LKVFENCE_POLICY_QUARANTINE ||
+	if (in->flags & ~LKVFENCE_ABORT_FLAGS || !is_policy(in->policy) ||
 	    !is_reason(in->reason))
 		wrong |= WRONG_INVALID;
 	if (!is_timeout(m, in->timeout_ns))
@@ -334,9 +359,10 @@ static void do_abort(struct mirror *m, struct mirror_region *r, const struct cal
 	if (c->lost)
 		return;
 	agree(out->generation == was.generation && out->tag == was.tag);
-	agree(out->policy_in_force == (in->policy > was.policy ? in->policy : was.policy));
 	agree(out->reason_in_force == (was.reason ? was.reason : reason));
 	fact = oracle_find(&r->o, was.generation);
+	agree(out->policy_in_force == (fact ? oracle_policy(&r->o, fact) :
+					      stricter(in->policy, was.policy)));
 	if (!fact) {
 		agree(out->state == LKVFENCE_STATE_RELEASED);
 		agree(!out->deadline_ns && !out->leases_out);
@@ -406,6 +432,20 @@ static void do_adopt(struct mirror *m, struct mirror_region *r, const struct cal
 		t->owner = c->handle;
 }
 
+static void do_report(struct mirror_region *r, const struct call *c)
+{
+	const struct lkvfence_report *a = &c->in.report;
+	u32 wrong = a->flags || !a->nr_slots ? WRONG_INVALID : 0;
+	int err;
+
+	if (!wrong && r->blind)
+		return;
+	if (!wrong)
+		wrong = oracle_report_wrong(&r->o, a->generation, a->kind);
+	if (mirror_allows(c, wrong, 0, &err) && !err)
+		oracle_report(&r->o, a->kind);
+}
+
 /*
  * All
  */
@@ -418,11 +458,13 @@ static void do_info(struct mirror *m, const struct call *c)
 	if (!mirror_allows(c, c->in.info.flags ? WRONG_INVALID : 0, 0, &err) ||
 	    err || c->lost)
 		return;
-	agree(a->abi == LKVFENCE_ABI && a->abi_oldest == 1 && !a->features);
+	agree(a->abi == LKVFENCE_ABI && a->abi_oldest == 1 && a->features == m->features);
 	agree(a->max_slots == m->max_slots && a->max_transfers == m->max_transfers);
 	agree(a->max_ranges == MIRROR_MAX_RANGES && a->max_leases == MIRROR_MAX_LEASES);
 	agree(a->timeout_default_ns == m->default_ns);
 	agree(a->timeout_min_ns == m->min_ns && a->timeout_max_ns == m->max_ns);
+	agree(a->settle_ns == m->settle_ns && a->revoke_ns == m->revoke_ns);
+	agree(a->max_sources == m->max_sources && a->max_qps == MIRROR_MAX_QPS);
 	agree(memchr(a->version, 0, sizeof(a->version)) && a->version[0]);
 }
 
@@ -459,6 +501,14 @@ size_t mirror_size(unsigned int cmd)
 		return sizeof(struct lkvfence_query);
 	case LKVFENCE_IOC_ADOPT:
 		return sizeof(struct lkvfence_adopt);
+	case LKVFENCE_IOC_SOURCE:
+		return sizeof(struct lkvfence_source);
+	case LKVFENCE_IOC_QUIET:
+		return sizeof(struct lkvfence_quiet);
+	case LKVFENCE_IOC_REPORT:
+		return sizeof(struct lkvfence_report);
+	case LKVFENCE_IOC_QUERY_SOURCE:
+		return sizeof(struct lkvfence_query_source);
 	default:
 		return 0;
 	}
@@ -525,6 +575,18 @@ void mirror_call(struct mirror *m, const struct call *c)
 		break;
 	case LKVFENCE_IOC_ADOPT:
 		do_adopt(m, r, c);
+		break;
+	case LKVFENCE_IOC_SOURCE:
+		mirror_source(m, r, c);
+		break;
+	case LKVFENCE_IOC_QUIET:
+		mirror_quiet(m, r, c);
+		break;
+	case LKVFENCE_IOC_REPORT:
+		do_report(r, c);
+		break;
+	case LKVFENCE_IOC_QUERY_SOURCE:
+		mirror_query_source(m, r, c);
 		break;
 	}
 	mirror_check_region(r);

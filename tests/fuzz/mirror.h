@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
  * The oracle of tests/model, seen through the ABI: regions by name, handles,
- * owners, arguments, and events that wait to be read. It is given each call
- * with its answer, says whether that is allowed, and follows it.
+ * owners, arguments, QPs of sources, and events that wait to be read. It is given
+ * each call with its answer, says whether that is allowed, and follows it.
  *
  * The oracle is small. A call that is larger than it (more ranges, more leases)
  * makes the region blind: from then on only sums are looked at.
@@ -15,6 +15,7 @@
 #define MIRROR_REGIONS		8
 #define MIRROR_HANDLES		10
 #define MIRROR_TRANSFERS	64	/* released ones, whose event is unread, too */
+#define MIRROR_QPS		6	/* of a source */
 
 /* Beside those of the oracle. */
 #define WRONG_FAULT		BIT(9)
@@ -26,9 +27,15 @@
 #define WRONG_NO_FD		BIT(15)
 #define WRONG_NO_FILE		BIT(16)
 #define WRONG_COMMAND		BIT(17)
+/* 18 and 19 are the oracle's. */
+#define WRONG_NO_DEVICE		BIT(20)
+#define WRONG_TYPE		BIT(21)
+#define WRONG_NOT_CONNECTED	BIT(22)
+#define WRONG_DRIVER		BIT(23)
 
 #define MIRROR_MAX_RANGES	65536U
 #define MIRROR_MAX_LEASES	4096U
+#define MIRROR_MAX_QPS		64U
 
 struct mirror_transfer {
 	u64 generation;
@@ -44,6 +51,35 @@ struct mirror_transfer {
 	u64 earliest[4];		/* for an event's time, where the clock isn't ours */
 };
 
+struct mirror_qp {
+	struct lkvfence_qp name;
+	u32 identity;			/* a number that stands for the very QP */
+	u32 state;			/* enum lkvfence_qp_state */
+	u32 evidence;
+	u64 err_ns;
+};
+
+/* Beside what the oracle knows of a bound source. */
+struct mirror_source {
+	u32 source;
+	u64 binding;
+	int handle;			/* -1: it is closed */
+	char peer[64];
+	bool started;			/* it is being revoked, or was */
+	u64 revoke_ns;
+	bool unread;			/* its event */
+	u32 nr_qps;
+	struct mirror_qp qps[MIRROR_QPS];
+};
+
+/* A SOURCE that has not come back: which QPs others can see that it is to have. */
+struct mirror_binding {
+	struct mirror_binding *outer;
+	bool doomed;
+	u32 nr_qps;
+	u32 identities[MIRROR_MAX_QPS];
+};
+
 struct mirror_region {
 	bool exists;
 	bool blind;
@@ -57,18 +93,22 @@ struct mirror_region {
 	u32 handles;
 	u32 nr;
 	struct mirror_transfer transfers[MIRROR_TRANSFERS];
+	struct mirror_source sources[ORACLE_SOURCES];	/* as many as the oracle has */
 	struct oracle o;
 };
 
 struct mirror {
 	bool exact;			/* the clock is the test's */
 	u64 last_generation;
-	u64 min_ns, max_ns, default_ns;
-	u32 max_slots, max_regions, max_transfers;
+	u64 last_binding;		/* the highest one seen */
+	u64 features;
+	u64 min_ns, max_ns, default_ns, revoke_ns, settle_ns;
+	u32 max_slots, max_regions, max_transfers, max_sources;
 	s32 pid;
 	char comm[LKVFENCE_COMM_LEN];
 	struct mirror_region regions[MIRROR_REGIONS];
 	int handles[MIRROR_HANDLES];	/* a region; -1: not open */
+	struct mirror_binding *bindings;
 };
 
 union argument {
@@ -84,6 +124,17 @@ union argument {
 	struct lkvfence_query query;
 	struct lkvfence_adopt adopt;
 	struct lkvfence_stat stat;
+	struct lkvfence_source source;
+	struct lkvfence_quiet quiet;
+	struct lkvfence_report report;
+	struct lkvfence_query_source query_source;
+};
+
+/* What the kernel found of a QP during a call. */
+struct look {
+	bool finds;			/* looked up by its name, or looked at again */
+	int err;
+	u32 identity;
 };
 
 /* A call and its answer. */
@@ -101,6 +152,13 @@ struct call {
 	u32 nr_items;			/* as many were looked at */
 	const struct lkvfence_range *got_ranges;
 	const struct lkvfence_lease *got_leases;
+	const struct lkvfence_qp *qps;	/* SOURCE: as far as they were looked at */
+	u32 nr_qps;
+	const struct look *looks;	/* SOURCE, QUIET */
+	u32 nr_looks;
+	bool doomed;			/* SOURCE: somebody revoked a QP of it meanwhile */
+	u64 first_binding;		/* SOURCE: it must be higher than this */
+	const struct lkvfence_qp *got_qps;
 	u32 uid, gid, caps;		/* bit 0: DAC_OVERRIDE, bit 1: SYS_ADMIN */
 	u32 below;			/* WRONG_*: what went wrong beneath the call */
 	bool took_effect;		/* all the same: only the answer went astray */
@@ -132,7 +190,32 @@ void mirror_stat(struct mirror *m, struct mirror_region *r,
 		 const struct lkvfence_stat *stat, u64 now);
 bool mirror_sees_all(const struct mirror *m);
 
+/*
+ * Revocation, step by step. The first: a source's transfers are ended, and those
+ * of the sources that share its QPs.
+ */
+void mirror_end_source(struct mirror *m, struct mirror_region *r,
+		       struct mirror_source *s, u64 now);
+void mirror_end_sharers(struct mirror *m, u32 identity, u64 now);
+/* A QP was moved to ERR, or could not be. */
+void mirror_moved(struct mirror_qp *qp, int err, u64 now);
+/* It was looked at when it had settled. */
+void mirror_settled(struct mirror_qp *qp, int err);
+/* What is to be concluded from the state of the QPs. */
+void mirror_conclude(struct mirror *m, struct mirror_region *r,
+		     struct mirror_source *s, u64 now);
+/* The source of a binding, or NULL. */
+struct mirror_source *mirror_find_binding(struct mirror_region *r, u64 binding);
+
 /* Used between the files of the mirror */
+struct oracle_limits mirror_limits(const struct mirror *m);
+struct mirror_source *mirror_find_source(struct mirror_region *r, u32 source);
+void mirror_start(struct mirror_source *s, u64 now);
+/* What no handle has, and has no unproven lease, is unbound. */
+void mirror_sweep(struct mirror_region *r);
+void mirror_source(struct mirror *m, struct mirror_region *r, const struct call *c);
+void mirror_quiet(struct mirror *m, struct mirror_region *r, const struct call *c);
+void mirror_query_source(struct mirror *m, struct mirror_region *r, const struct call *c);
 void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
 		 u32 mute, u32 unproven, u64 earliest);
 void mirror_check_region(struct mirror_region *r);

@@ -42,6 +42,7 @@ static void retire(struct mirror_region *r)
 /* Keeps what the oracle forgets. */
 void mirror_check_region(struct mirror_region *r)
 {
+	mirror_sweep(r);
 	for (u32 i = 0; i < r->nr && !r->blind; i++) {
 		struct mirror_transfer *t = &r->transfers[i];
 		struct transfer_fact *fact = oracle_find(&r->o, t->generation);
@@ -70,6 +71,16 @@ static void tell(struct mirror_transfer *t, u32 type, u64 earliest)
 	t->unread |= 1U << type;
 }
 
+/* A transfer's sources are to be revoked. */
+static void start_sources(struct mirror_region *r, u64 generation, u64 now)
+{
+	struct transfer_fact *fact = oracle_find(&r->o, generation);
+
+	for (u32 i = 0; i < fact->nr_leases; i++)
+		if (fact->leases[i].bound)
+			mirror_start(mirror_find_source(r, fact->leases[i].source), now);
+}
+
 /* Who hears of the oracle's report, and what. */
 void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
 		 u32 mute, u32 unproven, u64 earliest)
@@ -79,6 +90,8 @@ void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
 	struct transfer_fact *fact;
 	bool tells;
 
+	if (p->revoking)
+		start_sources(r, p->generation, earliest);
 	if (!p->events)
 		return;
 	t = mirror_find(r, p->generation);
@@ -122,7 +135,15 @@ void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
 			forget(r, t);
 		retire(r);
 	}
-	(void)m;
+}
+
+static u32 unread_sources(const struct mirror_region *r, int handle)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < r->o.nr_sources; i++)
+		n += r->sources[i].handle == handle && r->sources[i].unread;
+	return n;
 }
 
 u32 mirror_unread(const struct mirror *m, int handle, bool transfers)
@@ -134,7 +155,24 @@ u32 mirror_unread(const struct mirror *m, int handle, bool transfers)
 		if (r->transfers[i].owner == handle)
 			n += transfers ? !!r->transfers[i].unread :
 				(u32)__builtin_popcount(r->transfers[i].unread);
-	return n;
+	return n + unread_sources(r, handle);
+}
+
+/* Sources come first, those that were revoked earlier before the others. */
+static void read_source(struct mirror_region *r, int handle, const struct lkvfence_event *e)
+{
+	struct mirror_source *s = mirror_find_binding(r, e->generation);
+
+	agree(e->type == LKVFENCE_EVENT_REVOKE);
+	agree(s && s->handle == handle && s->unread && e->tag == s->source);
+	for (u32 i = 0; i < r->o.nr_sources; i++)
+		agree(r->sources[i].handle != handle || !r->sources[i].unread ||
+		      r->sources[i].revoke_ns >= s->revoke_ns);
+	agree(e->time_ns == s->revoke_ns && e->reason == LKVFENCE_REASON_REVOKED);
+	agree(!e->held_ns && !e->flags && !e->outcome && !e->evidence && !e->nr_slots && !e->pad);
+	/* As it is now, not as it was. */
+	agree(e->leases_out == oracle_nr_bound(&r->o, s->source));
+	s->unread = false;
 }
 
 static void read_one(struct mirror *m, struct mirror_region *r, int handle,
@@ -179,8 +217,12 @@ void mirror_read(struct mirror *m, int handle, const struct lkvfence_event *e,
 		      (cut_short && (u32)n < there));
 	else
 		agree(cut_short || !there);
-	for (long i = 0; i < n; i++)
-		read_one(m, r, handle, &e[i]);
+	for (long i = 0; i < n; i++) {
+		if (unread_sources(r, handle))
+			read_source(r, handle, &e[i]);
+		else
+			read_one(m, r, handle, &e[i]);
+	}
 }
 
 /*
@@ -190,7 +232,7 @@ void mirror_read(struct mirror *m, int handle, const struct lkvfence_event *e,
 void mirror_expire_one(struct mirror *m, struct mirror_region *r,
 		       struct transfer_fact *fact, u64 earliest, u64 now)
 {
-	struct oracle_limits limits = { m->default_ns, m->max_ns };
+	struct oracle_limits limits = mirror_limits(m);
 	u32 unproven = oracle_unproven(fact);
 
 	memset(&r->o.report, 0, sizeof(r->o.report));
@@ -217,11 +259,17 @@ void mirror_expire(struct mirror *m, struct mirror_region *r, u64 now)
 void mirror_close(struct mirror *m, int handle, u64 earliest, u64 now)
 {
 	struct mirror_region *r = mirror_region(m, handle);
-	struct oracle_limits limits = { m->default_ns, m->max_ns };
+	struct oracle_limits limits = mirror_limits(m);
 	u32 i = 0;
 
 	m->handles[handle] = -1;
 	r->handles--;
+	for (u32 j = 0; j < r->o.nr_sources; j++) {
+		if (r->sources[j].handle != handle)
+			continue;
+		r->sources[j].handle = -1;
+		r->sources[j].unread = false;
+	}
 	while (i < r->nr && !r->blind) {
 		struct mirror_transfer *t = &r->transfers[i];
 		struct transfer_fact *fact = oracle_find(&r->o, t->generation);
@@ -273,7 +321,9 @@ static u32 open_arguments(const struct lkvfence_open *a)
 		wrong |= WRONG_INVALID;
 	if (a->flags & LKVFENCE_OPEN_EXCLUSIVE && !create)
 		wrong |= WRONG_INVALID;
-	if (create && a->mode & ~0666U)
+	if (a->pad)
+		wrong |= WRONG_INVALID;
+	if (create && (a->mode & ~0666U || a->accepts & ~LKVFENCE_ACCEPT_ALL))
 		wrong |= WRONG_INVALID;
 	return wrong;
 }
@@ -331,9 +381,15 @@ static struct mirror_region *new_region(struct mirror *m, const struct call *c)
 	r->gid = c->gid;
 	r->blind = a->nr_slots > ORACLE_SLOTS;
 	r->o.nr_slots = r->blind ? ORACLE_SLOTS : a->nr_slots;
+	r->o.accepts = a->accepts;
 	/* What was issued on this host before is stale here, too (L5). */
 	r->o.last_generation = m->last_generation;
 	return r;
+}
+
+static u32 accepted(const struct oracle *o)
+{
+	return o->accepts ? o->accepts : LKVFENCE_ACCEPT_ALL;
 }
 
 void mirror_open(struct mirror *m, const struct call *c)
@@ -362,12 +418,14 @@ void mirror_open(struct mirror *m, const struct call *c)
 	mirror_allows(c, wrong, may, &err);
 	if (r && (!err || err == -ENOTUNIQ))
 		agree(a->slot_size == r->slot_size && a->base == r->base &&
-		      a->nr_slots == r->nr_slots && a->mode == r->mode);
+		      a->nr_slots == r->nr_slots && a->mode == r->mode &&
+		      a->accepts == accepted(&r->o));
 	if (err)
 		return;
 	agree(a->created == !r);
 	if (!r)
 		r = new_region(m, c);
+	agree(a->accepts == accepted(&r->o));
 	r->maybe_gone = false;
 	r->handles++;
 	agree(m->handles[c->new_handle] < 0);
@@ -388,6 +446,10 @@ static void stat_sums(const struct lkvfence_stat *s)
 	agree(s->slots_quarantined <= s->slots_held && s->slots_held <= s->slots_taken);
 	agree(s->slots_taken <= s->slots && s->transfers_held <= s->transfers_alive);
 	agree(s->transfers_quarantined <= s->transfers_held);
+	agree(s->revokes_failed <= s->begun && s->revokes <= s->begun);
+	/* L7: what was released without proof had leases, and nothing else had. */
+	agree(!s->evidence[LKVFENCE_EVIDENCE_NONE]);
+	agree(s->evidence[LKVFENCE_EVIDENCE_TIMEOUT] >= s->released[LKVFENCE_OUTCOME_TIMEOUT]);
 }
 
 static void stat_gauges(const struct oracle *o, const struct lkvfence_stat *s,
@@ -438,6 +500,14 @@ void mirror_stat(struct mirror *m, struct mirror_region *r,
 	agree(s->refused_busy == o->refused_busy);
 	agree(s->refused_exists == o->refused_exists);
 	agree(s->refused_limit == o->refused_limit);
+	agree(s->refused_revoked == o->refused_revoked);
+	agree(s->returns_revoked == o->returns_revoked);
+	agree(s->returns_unaccepted == o->returns_unaccepted);
+	agree(s->revokes == o->revokes && s->revokes_failed == o->revokes_failed);
+	agree(s->sources == r->o.nr_sources && s->sources_revoked == o->sources_revoked);
+	agree(s->sources_lost == o->sources_lost && s->mismatches == o->mismatches);
+	agree(s->strays == o->strays && s->strays_late == o->strays_late);
+	agree(!memcmp(s->evidence, o->evidence, sizeof(s->evidence)));
 }
 
 static struct transfer_fact *find_next(struct oracle *o, u64 generation)
@@ -491,19 +561,26 @@ static void check_leases(struct transfer_fact *fact, const struct lkvfence_lease
 	}
 }
 
-static void check_query(const struct mirror_transfer *t, struct transfer_fact *fact,
-			const struct call *c)
+static u32 flags_of(struct oracle *o, const struct mirror_transfer *t,
+		    const struct transfer_fact *fact, int handle)
+{
+	return (fact->in_quarantine ? LKVFENCE_TRANSFER_QUARANTINED : 0) |
+	       (t->owner < 0 ? LKVFENCE_TRANSFER_ORPHANED : 0) |
+	       (t->owner == handle ? LKVFENCE_TRANSFER_MINE : 0) |
+	       (fact->revoking ? LKVFENCE_TRANSFER_REVOKING : 0) |
+	       (oracle_revocable(o, fact) ? LKVFENCE_TRANSFER_REVOCABLE : 0);
+}
+
+static void check_query(struct oracle *o, const struct mirror_transfer *t,
+			struct transfer_fact *fact, const struct call *c)
 {
 	const struct lkvfence_query *in = &c->in.query, *out = &c->out.query;
-	bool mine = t->owner == c->handle;
 	u32 n;
 
 	agree(out->generation == fact->generation && out->tag == fact->tag);
-	agree(out->state == fact->state && out->policy == fact->policy);
+	agree(out->state == fact->state && out->policy == oracle_policy(o, fact));
 	agree(out->reason == fact->reason && out->nr_leases == fact->nr_leases);
-	agree(out->flags == ((fact->in_quarantine ? LKVFENCE_TRANSFER_QUARANTINED : 0) |
-			     (t->owner < 0 ? LKVFENCE_TRANSFER_ORPHANED : 0) |
-			     (mine ? LKVFENCE_TRANSFER_MINE : 0)));
+	agree(out->flags == flags_of(o, t, fact, c->handle));
 	agree(out->begun_ns == fact->begun && out->ended_ns == fact->ended);
 	agree(out->deadline_ns == t->deadline);
 	agree(out->now_ns >= c->earliest && out->now_ns <= c->now);
@@ -536,7 +613,7 @@ void mirror_query(struct mirror *m, struct mirror_region *r, const struct call *
 	mirror_allows(c, wrong, 0, &err);
 	if (err)
 		return;
-	check_query(mirror_find(r, fact->generation), fact, c);
+	check_query(&r->o, mirror_find(r, fact->generation), fact, c);
 	agree(c->out.query.nr_slots == oracle_nr_slots(&r->o, fact->generation));
 	agree(c->out.query.pid == m->pid);
 	agree(!strncmp(c->out.query.comm, m->comm, sizeof(m->comm)));

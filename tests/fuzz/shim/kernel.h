@@ -32,6 +32,7 @@
 #define __exit
 #define __must_check
 #define __iomem
+#define unlikely(cond)		(cond)
 #define ERESTARTSYS	512
 #define HZ		250
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
@@ -50,6 +51,7 @@
 #define BITS_TO_LONGS(n)	(((n) + 8 * sizeof(long) - 1) / (8 * sizeof(long)))
 #define offsetofend(type, member) \
 	(offsetof(type, member) + sizeof(((type *)0)->member))
+#define sizeof_field(type, member)	sizeof(((type *)0)->member)
 #define struct_size(p, member, n) \
 	(offsetof(__typeof__(*(p)), member) + (n) * sizeof((p)->member[0]))
 #define min_t(type, a, b) ({			\
@@ -80,6 +82,11 @@ typedef unsigned short umode_t;
 #define LIST_HEAD(name)		struct list_head name = { &(name), &(name) }
 #define list_first_entry(head, type, member) \
 	list_entry((head)->next, type, member)
+#define list_for_each_entry_safe(pos, n, head, member)			\
+	for (pos = list_entry((head)->next, __typeof__(*pos), member);	\
+	     &pos->member != (head) &&					\
+	     ({ n = list_entry(pos->member.next, __typeof__(*pos), member); 1; });	\
+	     pos = n)
 #define list_for_each_entry(pos, head, member)				\
 	for (pos = list_entry((head)->next, __typeof__(*pos), member);	\
 	     &pos->member != (head);					\
@@ -114,6 +121,20 @@ static inline void shim_add_tail(struct list_head *node, struct list_head *head)
 
 #define list_add_tail(node, head)	shim_add_tail(node, head)
 
+/* Whoever looks into a table, or changes it, holds a lock of its own. */
+struct hlist_node { struct hlist_node *next, **link; };
+struct hlist_head { struct hlist_node *first; };
+struct hlist_node **shim_hash(struct hlist_head *table, u32 nr, u32 key);
+void shim_hash_add(struct hlist_head *table, u32 nr, struct hlist_node *node, u32 key);
+void hash_del(struct hlist_node *node);
+#define DEFINE_HASHTABLE(name, bits)	struct hlist_head name[1U << (bits)]
+#define hash_add(table, node, key) \
+	shim_hash_add(table, ARRAY_SIZE(table), node, key)
+#define hash_for_each_possible(table, pos, member, key)			\
+	for (struct hlist_node *shim_h = *shim_hash(table, ARRAY_SIZE(table), key);	\
+	     shim_h && ({ pos = container_of(shim_h, __typeof__(*pos), member); 1; });	\
+	     shim_h = shim_h->next)
+
 struct rb_node *shim_deepest(struct rb_node *node);
 struct rb_node *shim_next_postorder(struct rb_node *node);
 
@@ -141,6 +162,12 @@ typedef struct { s64 counter; } atomic64_t;
 #define atomic64_set(v, i)		((void)((v)->counter = (i)))
 #define atomic64_inc(v)			((void)++(v)->counter)
 #define atomic64_inc_return(v)		(++(v)->counter)
+
+struct kref { int refs; };
+
+#define kref_init(k)		((void)((k)->refs = 1))
+#define kref_get(k)		((void)(shim_assert_expr((k)->refs > 0), (k)->refs++))
+void kref_put(struct kref *kref, void (*release)(struct kref *kref));
 
 struct mutex {
 	const char *name;
@@ -259,6 +286,20 @@ struct workqueue_struct;
 	((struct workqueue_struct *)shim_alloc(1, 1))
 #define destroy_workqueue(wq)	kfree(wq)
 bool queue_work(struct workqueue_struct *wq, struct work_struct *work);
+
+/* @work.pending says that it is in the list of those that wait for their time. */
+struct delayed_work {
+	struct work_struct work;
+	u64 due;
+	struct delayed_work *next;
+};
+
+#define SHIM_JIFFY_NS		(1000000000U / HZ)
+#define to_delayed_work(w)	container_of(w, struct delayed_work, work)
+#define INIT_DELAYED_WORK(w, f)	(*(w) = (struct delayed_work){ .work.func = (f) })
+#define nsecs_to_jiffies(ns)	((unsigned long)((ns) / SHIM_JIFFY_NS))
+bool mod_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
+		      unsigned long delay);
 
 /*
  * Objects and files

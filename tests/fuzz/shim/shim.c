@@ -37,12 +37,18 @@ static bool is_reader(const struct mutex *m)
 	return !strcmp(m->name, "&h->read_lock");
 }
 
+static bool is_bound(const struct mutex *m)
+{
+	return !strcmp(m->name, "bound_lock");
+}
+
 void mutex_lock(struct mutex *m)
 {
 	shim_assert(m->name && !m->locked && !nr_spinning && !shim.section);
 	shim_assert(nr_held < ARRAY_SIZE(held));
-	/* The order in region.h: read_lock, regions_lock, region->lock. */
-	shim_assert(!nr_held || strcmp(held[nr_held - 1]->name, "&r->lock"));
+	/* The order in region.h: read_lock, regions_lock, region->lock, bound_lock. */
+	shim_assert(!nr_held || strcmp(held[nr_held - 1]->name, "&r->lock") || is_bound(m));
+	shim_assert(!nr_held || !is_bound(held[nr_held - 1]));
 	shim_assert(!nr_held || !is_reader(m));
 	m->locked = true;
 	held[nr_held++] = m;
@@ -112,9 +118,10 @@ void shim_may_sleep(const char *why)
 
 void *shim_alloc(size_t n, size_t size)
 {
-	/* Nothing is allocated under the region's lock; see region.h. */
+	/* Nothing is allocated under the region's lock, and what is taken under it. */
 	shim_assert(!nr_spinning && !shim.section);
-	shim_assert(!nr_held || strcmp(held[nr_held - 1]->name, "&r->lock"));
+	shim_assert(!nr_held || (strcmp(held[nr_held - 1]->name, "&r->lock") &&
+				 !is_bound(held[nr_held - 1])));
 	/* L10: what one call may ask for is bounded. */
 	shim_assert(size && n < (16U << 20) / size);
 	if (++shim.allocs == shim.fail_alloc) {
@@ -299,88 +306,6 @@ int copy_struct_from_user(void *to, size_t ksize, const void *from, size_t usize
 			return -E2BIG;
 	}
 	return copy_from_user(to, from, size) ? -EFAULT : 0;
-}
-
-/*
- * Time, timers, work
- */
-
-u64 ktime_get_ns(void)
-{
-	return shim.now;
-}
-
-void hrtimer_setup(struct hrtimer *timer,
-		   enum hrtimer_restart (*function)(struct hrtimer *timer),
-		   int clock, enum hrtimer_mode mode)
-{
-	shim_assert(clock == CLOCK_MONOTONIC && mode == HRTIMER_MODE_ABS);
-	*timer = (struct hrtimer){ .function = function };
-}
-
-int hrtimer_cancel(struct hrtimer *timer)
-{
-	struct hrtimer **link = &shim.timers;
-
-	while (*link && *link != timer)
-		link = &(*link)->next;
-	shim_assert(!!*link == timer->armed);
-	if (!*link)
-		return 0;
-	*link = timer->next;
-	timer->armed = false;
-	return 1;
-}
-
-void hrtimer_start_range_ns(struct hrtimer *timer, ktime_t when, u64 slack,
-			    enum hrtimer_mode mode)
-{
-	shim_assert(timer->function && mode == HRTIMER_MODE_ABS && when >= 0);
-	hrtimer_cancel(timer);
-	timer->expires = when;
-	timer->slack = slack;
-	timer->armed = true;
-	timer->next = shim.timers;
-	shim.timers = timer;
-}
-
-bool shim_fire(struct hrtimer *timer, bool eager)
-{
-	if (!timer->armed || timer->expires + (eager ? 0 : timer->slack) > shim.now)
-		return false;
-	hrtimer_cancel(timer);
-	shim_assert(timer->function(timer) == HRTIMER_NORESTART);
-	return true;
-}
-
-bool queue_work(struct workqueue_struct *wq, struct work_struct *work)
-{
-	struct work_struct **link = &shim.work;
-
-	shim_assert(wq && work->func);
-	if (work->pending)
-		return false;
-	while (*link)
-		link = &(*link)->next;
-	work->next = NULL;
-	work->pending = true;
-	*link = work;
-	return true;
-}
-
-bool shim_run(struct work_struct *work)
-{
-	struct work_struct **link = &shim.work;
-
-	while (*link && *link != work)
-		link = &(*link)->next;
-	if (!*link)
-		return false;
-	*link = work->next;
-	work->pending = false;
-	work->func(work);
-	shim_call_end();
-	return true;
 }
 
 /*
@@ -595,7 +520,7 @@ void get_random_bytes(void *buf, size_t len)
 }
 
 /*
- * Trees
+ * Trees, tables, references
  */
 
 struct rb_node *shim_deepest(struct rb_node *node)
@@ -614,6 +539,43 @@ struct rb_node *shim_next_postorder(struct rb_node *node)
 	return parent;
 }
 
+struct hlist_node **shim_hash(struct hlist_head *table, u32 nr, u32 key)
+{
+	shim_assert(nr_held && is_bound(held[nr_held - 1]));
+	return &table[key % nr].first;
+}
+
+void shim_hash_add(struct hlist_head *table, u32 nr, struct hlist_node *node, u32 key)
+{
+	struct hlist_node **first = shim_hash(table, nr, key);
+
+	shim_assert(!node->link);
+	node->next = *first;
+	if (node->next)
+		node->next->link = &node->next;
+	node->link = first;
+	*first = node;
+}
+
+void hash_del(struct hlist_node *node)
+{
+	shim_assert(nr_held && is_bound(held[nr_held - 1]));
+	if (!node->link)
+		return;
+	shim_assert(*node->link == node);
+	*node->link = node->next;
+	if (node->next)
+		node->next->link = node->link;
+	node->link = NULL;
+}
+
+void kref_put(struct kref *kref, void (*release)(struct kref *kref))
+{
+	shim_assert(kref->refs > 0);
+	if (!--kref->refs)
+		release(kref);
+}
+
 /*
  * Calls
  */
@@ -625,6 +587,30 @@ void shim_call_begin(void)
 	shim.allocs = shim.allocs_failed = 0;
 	shim.accesses = shim.nr_copies = shim.nr_bytes = shim.nr_sections = shim.faults = 0;
 	shim.injected_fault = shim.overflow = false;
+}
+
+/* A call's plan and record: all behind what there is, as far as it is in use. */
+#define OF_CALL	offsetof(struct shim, fail_alloc)
+
+void *shim_fall_asleep(void)
+{
+	size_t size = offsetof(struct shim, bytes) - OF_CALL + shim.nr_bytes;
+	void *asleep = malloc(size);
+
+	shim_assert(asleep && !nr_held && !nr_spinning && !shim.section);
+	memcpy(asleep, (char *)&shim + OF_CALL, size);
+	shim_call_begin();
+	return asleep;
+}
+
+void shim_wake_up(void *asleep)
+{
+	size_t size = offsetof(struct shim, bytes) - OF_CALL;
+
+	shim_call_end();
+	memcpy((char *)&shim + OF_CALL, asleep, size);
+	memcpy(shim.bytes, (char *)asleep + size, shim.nr_bytes);
+	free(asleep);
 }
 
 void shim_call_end(void)

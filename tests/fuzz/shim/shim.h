@@ -12,6 +12,8 @@
 
 #define SHIM_FDS	10
 #define SHIM_COPIES	512
+/* So many calls may be under way at once, each but the last one asleep. */
+#define SHIM_DEEP	8
 #define SHIM_BYTES	(1U << 18)
 
 enum page { PAGE_RW, PAGE_RO, PAGE_NONE };
@@ -34,14 +36,26 @@ struct shim {
 	u64 now;
 	u32 uid, gid;
 	u32 caps;			/* bit 0: DAC_OVERRIDE, bit 1: SYS_ADMIN */
+	u8 memory[USER_SIZE];
+	u8 pages[USER_PAGES];		/* enum page */
+
+	/* What there is. */
+	struct file *fds[SHIM_FDS];
+	bool reserved[SHIM_FDS];
+	struct hrtimer *timers;
+	struct work_struct *work;
+	struct delayed_work *delayed;
+	struct delayed_work *running[SHIM_DEEP];	/* the last one runs now */
+	u32 nr_running;
+	const struct file_operations *device;
+
+	/* The test sets these for a call. */
 	u32 fail_alloc;			/* this allocation of the call fails; 0: none */
 	u32 fail_copy;			/* this access of the call faults; 0: none */
 	u32 flip_copy;			/* user memory changes after this access */
 	u32 flip_at;
 	u8 flip_to;
 	bool fail_file, fail_fd, fail_add, signal;
-	u8 memory[USER_SIZE];
-	u8 pages[USER_PAGES];		/* enum page */
 
 	/* What the call did. */
 	u32 allocs, allocs_failed;
@@ -53,22 +67,22 @@ struct shim {
 	struct copy copies[SHIM_COPIES];
 	u32 nr_bytes;
 	u8 bytes[SHIM_BYTES];
-
-	/* What there is. */
-	struct file *fds[SHIM_FDS];
-	bool reserved[SHIM_FDS];
-	struct hrtimer *timers;
-	struct work_struct *work;
-	const struct file_operations *device;
 };
 
 extern struct shim shim;
 extern const struct kernel_param shim_param_timeout_default_ms, shim_param_timeout_min_ms,
 	shim_param_timeout_max_ms, shim_param_max_slots, shim_param_max_regions,
-	shim_param_max_transfers;
+	shim_param_max_transfers, shim_param_max_sources, shim_param_settle_ms,
+	shim_param_revoke_timeout_ms;
 
 /* Forget the last call's plan and record. */
 void shim_call_begin(void);
+/*
+ * A call sleeps, and others are made meanwhile: that forgets its plan and its
+ * record, and this gives them back. No lock is held then.
+ */
+void *shim_fall_asleep(void);
+void shim_wake_up(void *asleep);
 /* No lock is held, no descriptor is reserved and not installed. */
 void shim_call_end(void);
 /* Where the user may write in its own memory; NULL if it isn't its. */
@@ -81,5 +95,9 @@ void shim_close(int fd);
 bool shim_fire(struct hrtimer *timer, bool eager);
 /* Run the work if it is queued. Returns whether it was. */
 bool shim_run(struct work_struct *work);
+/* The same for what waits for its time, which must have come. */
+void shim_run_delayed(struct delayed_work *work);
+/* Work doesn't run twice at once. */
+bool shim_is_running(const struct delayed_work *work);
 
 #endif /* LKVFENCE_FUZZ_SHIM_H */
