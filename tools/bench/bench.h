@@ -6,6 +6,7 @@
  *   measure.c   the clock, repetition, and what is taken off
  *   baseline.c  what other system calls cost, to compare with
  *   fence.c     the operations of the fence
+ *   latency.c   how long slots stay out after the last write
  *   report.c    the table and the JSON file
  *
  * Under `qemu -icount shift=0` the guest's clock moves on by one nanosecond
@@ -86,5 +87,6 @@ void report_json(const struct machine *machine, const char *path);
 
 void baseline(const struct options *options);
 void fence(const struct options *options);
+void latency(const struct options *options);
 
 #endif /* BENCH_H */

@@ -13,11 +13,11 @@ bench-packages:
 
 $(BENCH_OBJ): $(B)/bench/%.o: tools/bench/%.c | bench-packages
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(CPPFLAGS) -Ilib/verbs $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# With the static library: calls cost the same wherever it is installed.
-$(B)/bench/lkvfence-bench: $(BENCH_OBJ) $(B)/lib/liblkvfence.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(BENCH_OBJ) $(B)/lib/liblkvfence.a -libverbs
+# With the static libraries: calls cost the same wherever they are installed.
+$(B)/bench/lkvfence-bench: $(BENCH_OBJ) $(B)/lib/liblkvfence-verbs.a $(B)/lib/liblkvfence.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -libverbs
 
 bench-build: $(B)/bench/lkvfence-bench
 
