@@ -4,7 +4,7 @@
 DEMO_KERNEL ?= 6.1
 DEMO_FLAGS  ?=
 
-DEMO_SRC := main.c decode.c prefill.c fence.c pool.c text.c trace.c verbs.c wire.c report.c story.c
+DEMO_SRC := main.c decode.c prefill.c fence.c pool.c text.c trace.c verbs.c wire.c report.c story.c stuck.c
 DEMO_OBJ := $(DEMO_SRC:%.c=$(B)/demo/%.o)
 
 .PHONY: demo demo-build demo-packages
@@ -17,11 +17,11 @@ demo-build: demo-packages
 
 $(DEMO_OBJ): $(B)/demo/%.o: tools/demo/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(CPPFLAGS) -Ilib/verbs $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# With the static library, so that it runs wherever it is copied.
-$(B)/demo/lkvfence-demo: $(DEMO_OBJ) $(B)/lib/liblkvfence.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(DEMO_OBJ) $(B)/lib/liblkvfence.a -libverbs
+# With the static libraries, so that it runs wherever it is copied.
+$(B)/demo/lkvfence-demo: $(DEMO_OBJ) $(B)/lib/liblkvfence-verbs.a $(B)/lib/liblkvfence.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -libverbs
 
 # tests/e2e/demo-*.sh run it too.
 e2e-programs: demo-build

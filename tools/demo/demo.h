@@ -217,6 +217,17 @@ void prefill_main(const struct options *opt, struct board *board, uint32_t rank,
 void decode_main(const struct options *opt, const struct plan *plan, struct board *board,
 		 const int rank_fds[NR_RANKS]);
 
+/* stuck.c: the third act, a prefill that never answers */
+struct stuck_row {
+	const char *name;
+	double held_ms, most_ms;	/* half of the holds at most, and all of them */
+	uint32_t outcome, evidence;
+	uint64_t stray_bytes;		/* landed after the release */
+};
+
+#define STUCK_WAYS	6
+bool stuck_main(const struct options *opt, struct stuck_row *rows, uint32_t *nr);
+
 /* report.c and story.c: what a run comes to, for people and for programs */
 struct tally {
 	uint32_t completed, aborted, corrupted;
@@ -237,6 +248,7 @@ void report_table(const struct options *opt, struct board * const *runs,
 void report_story(const struct options *opt, const struct plan *plan, struct board * const *runs,
 		  uint32_t nr, uint32_t victim);
 void report_json(const struct options *opt, struct board * const *runs,
-		 const struct tally *tallies, uint32_t nr);
+		 const struct tally *tallies, uint32_t nr, const struct stuck_row *rows,
+		 uint32_t nr_rows);
 
 #endif /* DEMO_H */

@@ -36,6 +36,10 @@
  * than a write can be late. Then an event gives them back. B gets other slots
  * meanwhile, or waits for some. A's client hears of its end at once, as before.
  *
+ * THE THIRD ACT
+ *
+ * What if rank 0 never answers? See stuck.c.
+ *
  * Both runs have the same requests and the same hang-ups. Whether something
  * went wrong is judged by what decode read (read_slot() in decode.c), not by
  * anything that the fence says.
@@ -58,7 +62,8 @@ const char *who = "launcher";
 
 static const char usage[] =
 	"usage: lkvfence-demo [OPTION...]\n"
-	"  --both | --no-fence | --fence   which runs (both)\n"
+	"  --both | --no-fence | --fence | --stuck\n"
+	"                    which runs: both and the third act, or one of them (--both)\n"
 	"  --requests N      requests of the trace (500)\n"
 	"  --hangups PERCENT clients that hang up in mid-transfer (10)\n"
 	"  --lost PERCENT    acknowledgements of aborts that get lost (5)\n"
@@ -225,7 +230,7 @@ static void choose_slot_size(struct options *opt)
 	free(plan);
 }
 
-enum { BOTH, NO_FENCE, FENCE };
+enum { BOTH, NO_FENCE, FENCE, STUCK };
 
 static int options(struct options *opt, int argc, char **argv)
 {
@@ -253,9 +258,10 @@ static int options(struct options *opt, int argc, char **argv)
 		{ "staged", 1, NULL, 'n' },	{ "step-ms", 1, NULL, 'n' },
 		{ "speed", 1, NULL, 'n' },	{ "short", 1, NULL, 'n' },
 		{ "both", 0, NULL, 'b' },	{ "no-fence", 0, NULL, 'c' },
-		{ "fence", 0, NULL, 'f' },	{ "device", 1, NULL, 'd' },
-		{ "trace", 1, NULL, 't' },	{ "json", 1, NULL, 'j' },
-		{ "help", 0, NULL, 'h' },	{ NULL, 0, NULL, 0 },
+		{ "fence", 0, NULL, 'f' },	{ "stuck", 0, NULL, 's' },
+		{ "device", 1, NULL, 'd' },	{ "trace", 1, NULL, 't' },
+		{ "json", 1, NULL, 'j' },	{ "help", 0, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 
 	while ((c = getopt_long(argc, argv, "", known, &index)) != -1) {
@@ -272,6 +278,9 @@ static int options(struct options *opt, int argc, char **argv)
 			break;
 		case 'f':
 			runs = FENCE;
+			break;
+		case 's':
+			runs = STUCK;
 			break;
 		case 'd':
 			opt->device = optarg;
@@ -320,21 +329,24 @@ int main(int argc, char **argv)
 	};
 	int which = options(&opt, argc, argv);
 	struct board *boards[2] = { NULL, NULL };
-	struct plan *plan;
+	struct plan *plan = NULL;
 	struct tally tallies[2];
-	uint32_t nr = 0, victim = NOBODY;
+	struct stuck_row rows[STUCK_WAYS];
+	uint32_t nr = 0, nr_rows = 0, victim = NOBODY;
 	bool good = true;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!opt.slot_size)
+	if (!opt.slot_size && which != STUCK)
 		choose_slot_size(&opt);
-	plan = plan_make(&opt);
-	text_init(opt.slot_size);
+	if (which != STUCK) {
+		plan = plan_make(&opt);
+		text_init(opt.slot_size);
+	}
 	for (int fence = 0; fence < 2; fence++) {
 		struct board *board;
 		struct tally *tally = tallies + nr;
 
-		if (which == (fence ? NO_FENCE : FENCE))
+		if (which == STUCK || which == (fence ? NO_FENCE : FENCE))
 			continue;
 		board = board_make(&opt, plan, fence);
 		boards[nr] = board;
@@ -356,10 +368,14 @@ int main(int argc, char **argv)
 			victim = report_victim(&opt, plan, board);
 		nr++;
 	}
-	report_table(&opt, boards, tallies, nr);
-	report_story(&opt, plan, boards, nr, victim);
+	if (nr) {
+		report_table(&opt, boards, tallies, nr);
+		report_story(&opt, plan, boards, nr, victim);
+	}
+	if (which == BOTH || which == STUCK)
+		good = stuck_main(&opt, rows, &nr_rows) && good;
 	if (opt.json)
-		report_json(&opt, boards, tallies, nr);
+		report_json(&opt, boards, tallies, nr, rows, nr_rows);
 	printf("\ndemo: %s\n", good ? "shown" : "NOT SHOWN: see the table");
 	return !good;
 }

@@ -172,8 +172,22 @@ static void json_run(FILE *file, const struct options *opt, const struct board *
 		(double)(board->end_ns - board->start_ns) / 1e9);
 }
 
+static void json_stuck(FILE *file, const struct stuck_row *rows, uint32_t nr)
+{
+	fprintf(file, ",\n  \"stuck\": [");
+	for (uint32_t i = 0; i < nr; i++)
+		fprintf(file, "%s\n    { \"way\": \"%s\", \"hold_ms\": %.3f, \"hold_max_ms\": %.3f, "
+			"\"outcome\": \"%s\", \"evidence\": \"%s\", \"stray_bytes\": %llu }",
+			i ? "," : "", rows[i].name, rows[i].held_ms, rows[i].most_ms,
+			lkvfence_outcome_name(rows[i].outcome),
+			lkvfence_evidence_name(rows[i].evidence),
+			(unsigned long long)rows[i].stray_bytes);
+	fprintf(file, "\n  ]");
+}
+
 void report_json(const struct options *opt, struct board * const *runs,
-		 const struct tally *tallies, uint32_t nr)
+		 const struct tally *tallies, uint32_t nr, const struct stuck_row *rows,
+		 uint32_t nr_rows)
 {
 	FILE *file = fopen(opt->json, "we");
 	struct utsname name;
@@ -187,6 +201,8 @@ void report_json(const struct options *opt, struct board * const *runs,
 		fprintf(file, ",\n");
 		json_run(file, opt, runs[i], tallies + i);
 	}
+	if (nr_rows)
+		json_stuck(file, rows, nr_rows);
 	fprintf(file, "\n}\n");
 	if (fclose(file))
 		die("%s: %s", opt->json, strerror(errno));
