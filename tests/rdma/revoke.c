@@ -35,7 +35,7 @@ int main(void)
 	      "and by default will be");
 
 	rig_write(&rig, 0, generation, 0, SLOTS, 16);
-	landing(&rig, 0, generation);
+	landing(rig.pool, 0, generation);
 	abort = (struct lkvfence_abort){
 		.generation = generation,
 		.policy = LKVFENCE_POLICY_REVOKE_NOW,

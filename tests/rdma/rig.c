@@ -59,11 +59,14 @@ size_t strays(const char *mem, uint32_t first, uint32_t count, uint64_t generati
 	return (size_t)count * SLOT - stamped(mem, first, count, generation);
 }
 
-void landing(const struct rig *rig, uint32_t slot, uint64_t generation)
+/* Without pause: what is looked for may be over soon. */
+void landing(const char *mem, uint32_t slot, uint64_t generation)
 {
-	const volatile struct mark *m = marks_of(rig->pool, slot);
+	const volatile struct mark *m = marks_of(mem, slot);
+	int64_t end = now_ns() + PATIENCE_MS * (int64_t)MS;
 
-	need(until(m->generation == generation), "a write begins to land");
+	while (m->generation != generation)
+		need(now_ns() < end, "slot %u begins to land", slot);
 }
 
 /*
@@ -81,10 +84,16 @@ static void *shared(size_t size)
 
 void rig_start(struct rig *rig, uint32_t nr_slots)
 {
+	rig_start_on(rig, nr_slots, DEVICE);
+}
+
+void rig_start_on(struct rig *rig, uint32_t nr_slots, const char *device)
+{
 	int fds[2];
 
 	*rig = (struct rig){
 		.nr_slots = nr_slots,
+		.message = SLOT,
 		.pool = shared((size_t)nr_slots * SLOT),
 		.stage = shared((size_t)nr_slots * SLOT),
 		.timeout = 16,
@@ -95,7 +104,7 @@ void rig_start(struct rig *rig, uint32_t nr_slots)
 	need(rig->sender >= 0, "fork");
 	if (!rig->sender) {
 		close(fds[0]);
-		sender_main(rig, fds[1]);
+		sender_main(rig, fds[1], device);
 	}
 	close(fds[1]);
 	rig->fd = fds[0];
@@ -103,7 +112,7 @@ void rig_start(struct rig *rig, uint32_t nr_slots)
 
 void rig_open(struct rig *rig)
 {
-	port_open(&rig->port, rig->pool, (size_t)rig->nr_slots * SLOT,
+	port_open(&rig->port, DEVICE, rig->pool, (size_t)rig->nr_slots * SLOT,
 		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 		  IBV_ACCESS_REMOTE_READ);
 }
@@ -151,8 +160,34 @@ static void ask(struct rig *rig, struct order *order)
  * Connections
  */
 
+/* False, so that it can stand in a condition. */
+static bool take_completions(struct rig *rig)
+{
+	struct ibv_wc wc;
+	int n;
+
+	while ((n = ibv_poll_cq(rig->port.cq, 1, &wc))) {
+		struct link *l = &rig->links[(uint32_t)wc.wr_id];
+
+		need(n == 1, "ibv_poll_cq");
+		if (!(wc.wr_id & PULL)) {
+			need(wc.status == IBV_WC_WR_FLUSH_ERR, "no receive: %d",
+			     wc.status);
+			l->flushed = true;
+			continue;
+		}
+		l->pulling--;
+		if (wc.status == IBV_WC_SUCCESS)
+			l->pulled.good++;
+		else if (!l->pulled.bad++)
+			l->pulled.first_bad = wc.status;
+	}
+	return false;
+}
+
 void rig_connect(struct rig *rig, uint32_t link)
 {
+	struct link *l = &rig->links[link];
 	struct order order = {
 		.type = ORDER_CONNECT,
 		.link = link,
@@ -162,23 +197,27 @@ void rig_connect(struct rig *rig, uint32_t link)
 	struct end self;
 
 	rig_destroy(rig, link);
-	rig->qps[link] = port_qp(&rig->port, IBV_QPT_RC, 1);
-	end_describe(&rig->port, rig->qps[link], &self);
+	l->qp = port_qp(&rig->port, IBV_QPT_RC, MAX_POSTED);
+	rig_describe(rig, l->qp, &self);
 	order.end = self;
 	ask(rig, &order);
-	end_connect(&rig->port, rig->qps[link], &self, &order.end, 16, 6);
-	post_receive(rig->qps[link], link);
+	l->peer = order.end;
+	rig_join(rig, l->qp, &self, &l->peer);
+	post_receive(l->qp, link);
 }
 
+/* What it had posted has completed, or never will. */
 void rig_destroy(struct rig *rig, uint32_t link)
 {
+	struct link *l = &rig->links[link];
 	int err;
 
-	if (!rig->qps[link])
+	if (!l->qp)
 		return;
-	err = ibv_destroy_qp(rig->qps[link]);
+	err = ibv_destroy_qp(l->qp);
 	need(!err, "ibv_destroy_qp: %s", strerror(err));
-	rig->qps[link] = NULL;
+	take_completions(rig);
+	*l = (struct link){ 0 };
 }
 
 struct ibv_qp *rig_qp(struct rig *rig, enum ibv_qp_type type)
@@ -186,23 +225,26 @@ struct ibv_qp *rig_qp(struct rig *rig, enum ibv_qp_type type)
 	return port_qp(&rig->port, type, 1);
 }
 
-void rig_err(struct rig *rig, uint32_t link)
+void rig_describe(const struct rig *rig, struct ibv_qp *qp, struct end *end)
 {
-	qp_to_err(rig->qps[link]);
+	end_describe(&rig->port, qp, end);
 }
 
-/*
- * The queue is this process's own, and nothing but these receives ends in it.
- * A QP that was destroyed takes its completions along.
- */
+void rig_join(const struct rig *rig, struct ibv_qp *qp, const struct end *self,
+	      const struct end *peer)
+{
+	end_connect(&rig->port, qp, self, peer, 16, 6);
+}
+
+void rig_err(struct rig *rig, uint32_t link)
+{
+	qp_to_err(rig->links[link].qp);
+}
+
 void rig_see_flush(struct rig *rig, uint32_t link)
 {
-	struct ibv_wc wc;
-	int n = 0;
-
-	need(until((n = ibv_poll_cq(rig->port.cq, 1, &wc))), "a flushed receive");
-	need(n == 1 && wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == link,
-	     "that receive: %d, status %d, of %" PRIu64, n, wc.status, wc.wr_id);
+	need(until(take_completions(rig) || rig->links[link].flushed),
+	     "a flushed receive");
 }
 
 static void post(struct rig *rig, uint32_t type, uint32_t link,
@@ -216,6 +258,7 @@ static void post(struct rig *rig, uint32_t type, uint32_t link,
 		.first = first,
 		.count = count,
 		.rounds = rounds,
+		.message = rig->message,
 	};
 
 	ask(rig, &order);
@@ -231,6 +274,18 @@ void rig_read(struct rig *rig, uint32_t link, uint32_t first, uint32_t count,
 	      uint32_t rounds)
 {
 	post(rig, ORDER_READ, link, 0, first, count, rounds);
+}
+
+void rig_write_badly(struct rig *rig, uint32_t link, uint64_t generation,
+		     uint32_t first, uint32_t count, uint32_t rounds)
+{
+	post(rig, ORDER_WRITE_BADLY, link, generation, first, count, rounds);
+}
+
+void rig_stream(struct rig *rig, uint32_t link, uint64_t generation,
+		uint32_t first, uint32_t count)
+{
+	post(rig, ORDER_STREAM, link, generation, first, count, 1);
 }
 
 static struct tally tally_of(struct rig *rig, uint32_t type, uint32_t link)
@@ -256,6 +311,52 @@ void rig_hang_up(struct rig *rig, uint32_t link)
 	tally_of(rig, ORDER_HANG_UP, link);
 }
 
+static void *post_reads(void *arg)
+{
+	struct link *l = arg;
+
+	post_batch(l->qp, l->batch);
+	return NULL;
+}
+
+void rig_pull(struct rig *rig, uint32_t link, uint32_t first, uint32_t count,
+	      uint32_t rounds)
+{
+	struct link *l = &rig->links[link];
+
+	need(!l->batch, "one batch at a time");
+	l->batch = calloc(1, sizeof(*l->batch));
+	need(l->batch, "memory");
+	*l->batch = (struct batch){
+		.opcode = IBV_WR_RDMA_READ,
+		.id = PULL | link,
+		.mem = rig->pool,
+		.lkey = rig->port.mr->lkey,
+		.address = l->peer.address,
+		.rkey = l->peer.rkey,
+		.message = rig->message,
+		.first = first,
+		.count = count,
+		.rounds = rounds,
+	};
+	l->pulling = count * rounds;
+	need(!pthread_create(&l->thread, NULL, post_reads, l), "a thread");
+}
+
+struct tally rig_pulled(struct rig *rig, uint32_t link)
+{
+	struct link *l = &rig->links[link];
+	struct tally tally;
+
+	need(!pthread_join(l->thread, NULL), "the thread");
+	free(l->batch);
+	l->batch = NULL;
+	need(until(take_completions(rig) || !l->pulling), "all reads completed");
+	tally = l->pulled;
+	l->pulled = (struct tally){ 0 };
+	return tally;
+}
+
 /*
  * The fence
  */
@@ -274,7 +375,7 @@ uint64_t bind_links(struct lkvfence *f, const struct rig *rig, uint32_t source,
 
 	for (i = 0; i < nr; i++) {
 		strcpy(qps[i].device, DEVICE);
-		qps[i].number = rig->qps[link + i]->qp_num;
+		qps[i].number = rig->links[link + i].qp->qp_num;
 	}
 	need(!lkvfence_source(f, &s), "SOURCE %u", source);
 	return s.binding;

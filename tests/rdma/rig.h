@@ -7,14 +7,14 @@
  * and under which generation they were sent. So whoever gets a slot next, and
  * stamps it himself, sees afterwards what landed late: bytes of another stamp.
  *
- * The sender is a child. It does what it is told, says when it has posted, and
- * looks at its completions only when it is asked for them: so it may be killed,
+ * The sender is a child. It does what it is told, and looks at its completions only when it is asked for them: so it may be killed,
  * or stopped, with writes under way. Pool and staging memory are shared, for a
  * test to look at; a sender that is stopped shares them as well as any.
  */
 #ifndef RIG_H
 #define RIG_H
 
+#include <pthread.h>
 #include <infiniband/verbs.h>
 
 #include "../e2e/e2e.h"
@@ -25,6 +25,8 @@
 /* Posted at once, at most. */
 #define MAX_POSTED	4096
 #define FOR_EVER	7		/* as retries */
+
+struct batch;
 
 /* One end of a connection, as the other one needs to know it. */
 struct end {
@@ -61,6 +63,7 @@ struct tally {
  */
 struct rig {
 	uint32_t nr_slots;
+	uint32_t message;		/* bytes written or read of a slot: all of it */
 	char *pool;
 	char *stage;			/* what is sent from, and read to */
 	pid_t sender;
@@ -68,7 +71,15 @@ struct rig {
 	uint8_t timeout;
 	uint8_t retries;
 	struct port port;		/* of the process that called rig_open() */
-	struct ibv_qp *qps[LINKS];
+	struct link {
+		struct ibv_qp *qp;
+		struct end peer;
+		bool flushed;		/* the receive that was posted on it */
+		uint32_t pulling;	/* reads that have not completed */
+		struct batch *batch;	/* these, and who posts them */
+		pthread_t thread;
+		struct tally pulled;
+	} links[LINKS];
 };
 
 /*
@@ -76,6 +87,8 @@ struct rig {
  * before regions are opened, which it would keep open.
  */
 void rig_start(struct rig *rig, uint32_t nr_slots);
+/* With a sender that uses another device. */
+void rig_start_on(struct rig *rig, uint32_t nr_slots, const char *device);
 /* The device, and the pool registered, in the process that owns the slots. */
 void rig_open(struct rig *rig);
 /* Forget the device: QPs first. */
@@ -90,6 +103,10 @@ void rig_connect(struct rig *rig, uint32_t link);
 void rig_destroy(struct rig *rig, uint32_t link);
 /* A QP of this process, connected to nothing. */
 struct ibv_qp *rig_qp(struct rig *rig, enum ibv_qp_type type);
+/* The address of a QP of this process; and a connection with another one. */
+void rig_describe(const struct rig *rig, struct ibv_qp *qp, struct end *end);
+void rig_join(const struct rig *rig, struct ibv_qp *qp, const struct end *self,
+	      const struct end *peer);
 /* ibv_modify_qp() to ERR, by this process. */
 void rig_err(struct rig *rig, uint32_t link);
 /* Wait for the flushed receive that each connection has from its beginning. */
@@ -97,12 +114,19 @@ void rig_see_flush(struct rig *rig, uint32_t link);
 
 /*
  * Have the sender post @rounds writes of each of @count slots from @first on,
- * under @generation, over @link; or read them. Returns when it has posted.
+ * under @generation, over @link; or read them. Returns when it is about to:
+ * landing() says when they are under way.
  */
 void rig_write(struct rig *rig, uint32_t link, uint64_t generation,
 	       uint32_t first, uint32_t count, uint32_t rounds);
 void rig_read(struct rig *rig, uint32_t link, uint32_t first, uint32_t count,
 	      uint32_t rounds);
+/* The last of the writes is to memory that it has no key for. */
+void rig_write_badly(struct rig *rig, uint32_t link, uint64_t generation,
+		     uint32_t first, uint32_t count, uint32_t rounds);
+/* It writes on and on, a few at a time, until it gets another order. */
+void rig_stream(struct rig *rig, uint32_t link, uint64_t generation,
+		uint32_t first, uint32_t count);
 /* The sender waits for all that it has posted on @link. */
 struct tally rig_drain(struct rig *rig, uint32_t link);
 /* It moves its own QP to ERR, and then waits for the rest, flushed or not. */
@@ -110,14 +134,20 @@ struct tally rig_flush(struct rig *rig, uint32_t link);
 /* It destroys its QP. */
 void rig_hang_up(struct rig *rig, uint32_t link);
 
+/* This process reads from the sender's memory into its slots, in a thread. */
+void rig_pull(struct rig *rig, uint32_t link, uint32_t first, uint32_t count,
+	      uint32_t rounds);
+/* Wait until these reads have completed, with success or not. */
+struct tally rig_pulled(struct rig *rig, uint32_t link);
+
 /* Stamp @count slots from @first on; @mem is slot 0. */
 void stamp(char *mem, uint32_t first, uint32_t count, uint64_t generation);
 /* How many of their bytes have another stamp. */
 size_t strays(const char *mem, uint32_t first, uint32_t count, uint64_t generation);
 /* How many of their bytes have this one. */
 size_t stamped(const char *mem, uint32_t first, uint32_t count, uint64_t generation);
-/* Wait until a write to @slot under @generation has begun to land. */
-void landing(const struct rig *rig, uint32_t slot, uint64_t generation);
+/* Wait until @slot of @mem begins with this stamp. */
+void landing(const char *mem, uint32_t slot, uint64_t generation);
 
 /* SOURCE, for one or more links; the binding. */
 uint64_t bind_links(struct lkvfence *f, const struct rig *rig, uint32_t source,

@@ -20,10 +20,55 @@ struct sender_link {
 static struct port port;
 static struct sender_link links[LINKS];
 
+static void post(const struct rig *rig, const struct order *order,
+		 enum ibv_wr_opcode opcode)
+{
+	struct sender_link *l = &links[order->link];
+	struct batch batch = {
+		.opcode = opcode,
+		.id = order->link,
+		.mem = rig->stage,
+		.lkey = port.mr->lkey,
+		.address = l->peer.address,
+		.rkey = l->peer.rkey,
+		.message = order->message,
+		.first = order->first,
+		.count = order->count,
+		.rounds = order->rounds,
+	};
+
+	if (order->type == ORDER_WRITE_BADLY)
+		batch.bad_key = l->peer.rkey ^ 0xff;
+	post_batch(l->qp, &batch);
+	l->out += order->count * order->rounds;
+}
+
+/* Takes one completion, if there is one. */
+static bool complete(void)
+{
+	struct sender_link *l;
+	struct ibv_wc wc;
+	int n = ibv_poll_cq(port.cq, 1, &wc);
+
+	need(n >= 0, "ibv_poll_cq");
+	if (!n)
+		return false;
+	l = &links[wc.wr_id];
+	l->out--;
+	if (wc.status == IBV_WC_SUCCESS)
+		l->tally.good++;
+	else if (!l->tally.bad++)
+		l->tally.first_bad = wc.status;
+	return true;
+}
+
+/* What it had posted has completed, or never will. */
 static void hang_up(struct sender_link *l)
 {
 	if (l->qp)
 		need(!ibv_destroy_qp(l->qp), "ibv_destroy_qp");
+	while (complete())
+		;
 	*l = (struct sender_link){ 0 };
 }
 
@@ -41,67 +86,35 @@ static void connect_link(struct order *order)
 	order->end = self;
 }
 
-/*
- * All in one call: one by one, the first are over before the last are posted,
- * and an abort would find little under way.
- */
-static void post(const struct rig *rig, const struct order *order,
-		 enum ibv_wr_opcode opcode)
-{
-	static struct ibv_send_wr wrs[MAX_POSTED];
-	static struct ibv_sge sges[MAX_POSTED];
-	struct sender_link *l = &links[order->link];
-	uint32_t n = order->count * order->rounds, i;
-	struct ibv_send_wr *bad;
-	int err;
-
-	need(n && n <= MAX_POSTED - l->out, "room for %u more", n);
-	for (i = 0; i < n; i++) {
-		uint32_t slot = order->first + i % order->count;
-
-		sges[i] = (struct ibv_sge){
-			.addr = (uintptr_t)rig->stage + (size_t)slot * SLOT,
-			.length = SLOT,
-			.lkey = port.mr->lkey,
-		};
-		wrs[i] = (struct ibv_send_wr){
-			.wr_id = order->link,
-			.next = i + 1 < n ? &wrs[i + 1] : NULL,
-			.sg_list = &sges[i],
-			.num_sge = 1,
-			.opcode = opcode,
-			.send_flags = IBV_SEND_SIGNALED,
-			.wr.rdma = {
-				.remote_addr = l->peer.address + (size_t)slot * SLOT,
-				.rkey = l->peer.rkey,
-			},
-		};
-	}
-	err = ibv_post_send(l->qp, wrs, &bad);
-	need(!err, "ibv_post_send: %s", strerror(err));
-	l->out += n;
-}
-
 static void drain(struct order *order)
 {
 	struct sender_link *l = &links[order->link];
-	struct ibv_wc wc;
-	int n;
 
 	while (l->out) {
-		n = ibv_poll_cq(port.cq, 1, &wc);
-		need(n >= 0, "ibv_poll_cq");
-		if (!n) {
+		if (!complete())
 			usleep(1000);
-			continue;
-		}
-		links[wc.wr_id].out--;
-		if (wc.status == IBV_WC_SUCCESS)
-			links[wc.wr_id].tally.good++;
-		else if (!links[wc.wr_id].tally.bad++)
-			links[wc.wr_id].tally.first_bad = wc.status;
 	}
 	order->tally = l->tally;
+	l->tally = (struct tally){ 0 };
+}
+
+/* The next order; until it comes, the last one goes on if it is to write on and on. */
+static bool next_order(const struct rig *rig, int fd, struct order *order)
+{
+	struct order stream = *order;
+	struct sender_link *l = &links[stream.link];
+	ssize_t n;
+
+	while (stream.type == ORDER_STREAM && !l->tally.bad) {
+		n = recv(fd, order, sizeof(*order), MSG_DONTWAIT);
+		if (n >= 0 || errno != EAGAIN)
+			return n == sizeof(*order);
+		if (l->out <= stream.count)
+			post(rig, &stream, IBV_WR_RDMA_WRITE);
+		else if (!complete())
+			usleep(1000);
+	}
+	return recv(fd, order, sizeof(*order), 0) == sizeof(*order);
 }
 
 static void obey(const struct rig *rig, struct order *order)
@@ -111,6 +124,8 @@ static void obey(const struct rig *rig, struct order *order)
 		connect_link(order);
 		break;
 	case ORDER_WRITE:
+	case ORDER_WRITE_BADLY:
+	case ORDER_STREAM:
 		stamp(rig->stage, order->first, order->count, order->generation);
 		post(rig, order, IBV_WR_RDMA_WRITE);
 		break;
@@ -130,17 +145,35 @@ static void obey(const struct rig *rig, struct order *order)
 	}
 }
 
-void sender_main(const struct rig *rig, int fd)
+/*
+ * Soft-RoCE may carry out most of what is posted before the call that posts it
+ * returns: that is answered first.
+ */
+static bool posts(const struct order *order)
 {
-	struct order order;
+	return order->type == ORDER_WRITE || order->type == ORDER_WRITE_BADLY ||
+	       order->type == ORDER_STREAM || order->type == ORDER_READ;
+}
+
+static void answer(int fd, const struct order *order)
+{
+	need(send(fd, order, sizeof(*order), MSG_NOSIGNAL) == sizeof(*order),
+	     "an answer");
+}
+
+void sender_main(const struct rig *rig, int fd, const char *device)
+{
+	struct order order = { .type = ORDER_HANG_UP };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	port_open(&port, rig->stage, (size_t)rig->nr_slots * SLOT,
-		  IBV_ACCESS_LOCAL_WRITE);
-	while (recv(fd, &order, sizeof(order), 0) == sizeof(order)) {
+	port_open(&port, device, rig->stage, (size_t)rig->nr_slots * SLOT,
+		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	while (next_order(rig, fd, &order)) {
+		if (posts(&order))
+			answer(fd, &order);
 		obey(rig, &order);
-		if (send(fd, &order, sizeof(order), MSG_NOSIGNAL) != sizeof(order))
-			break;
+		if (!posts(&order))
+			answer(fd, &order);
 	}
 	_exit(0);
 }

@@ -18,10 +18,11 @@ static void find_gid(struct port *port)
 		port->gid_index = (uint8_t)i;
 		return;
 	}
-	need(false, "a RoCE v2 address of " DEVICE);
+	need(false, "a RoCE v2 address");
 }
 
-void port_open(struct port *port, void *mem, size_t size, int access)
+void port_open(struct port *port, const char *device, void *mem, size_t size,
+	       int access)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_port_attr attr;
@@ -29,12 +30,12 @@ void port_open(struct port *port, void *mem, size_t size, int access)
 
 	*port = (struct port){ 0 };
 	for (i = 0; list && list[i] && !port->context; i++) {
-		if (!strcmp(ibv_get_device_name(list[i]), DEVICE))
+		if (!strcmp(ibv_get_device_name(list[i]), device))
 			port->context = ibv_open_device(list[i]);
 	}
 	if (list)
 		ibv_free_device_list(list);
-	need(port->context, "RDMA device " DEVICE);
+	need(port->context, "RDMA device %s", device);
 	need(!ibv_query_port(port->context, PORT, &attr), "ibv_query_port");
 	port->mtu = attr.active_mtu;
 	find_gid(port);
@@ -141,6 +142,46 @@ void post_receive(struct ibv_qp *qp, uint64_t id)
 	int err = ibv_post_recv(qp, &wr, &bad);
 
 	need(!err, "ibv_post_recv: %s", strerror(err));
+}
+
+/*
+ * All in one call: one by one, the first are over before the last are posted,
+ * and an abort would find little under way.
+ */
+void post_batch(struct ibv_qp *qp, const struct batch *batch)
+{
+	static struct ibv_send_wr wrs[MAX_POSTED];
+	static struct ibv_sge sges[MAX_POSTED];
+	uint32_t n = batch->count * batch->rounds, i;
+	struct ibv_send_wr *bad;
+	int err;
+
+	need(n && n <= MAX_POSTED, "room for %u work requests", n);
+	for (i = 0; i < n; i++) {
+		size_t offset = (size_t)(batch->first + i % batch->count) * SLOT;
+
+		sges[i] = (struct ibv_sge){
+			.addr = (uintptr_t)batch->mem + offset,
+			.length = batch->message,
+			.lkey = batch->lkey,
+		};
+		wrs[i] = (struct ibv_send_wr){
+			.wr_id = batch->id,
+			.next = i + 1 < n ? &wrs[i + 1] : NULL,
+			.sg_list = &sges[i],
+			.num_sge = 1,
+			.opcode = batch->opcode,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = {
+				.remote_addr = batch->address + offset,
+				.rkey = batch->rkey,
+			},
+		};
+	}
+	if (batch->bad_key)
+		wrs[n - 1].wr.rdma.rkey = batch->bad_key;
+	err = ibv_post_send(qp, wrs, &bad);
+	need(!err, "ibv_post_send: %s", strerror(err));
 }
 
 void qp_to_err(struct ibv_qp *qp)
