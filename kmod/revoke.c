@@ -44,12 +44,20 @@ static void post_event(struct source *s)
 	event_added(h);
 }
 
-/* Have the work look at the source, at once or in @delay jiffies. */
-static void queue(struct source *s, unsigned long delay)
+/* Have the work look at the source at once. */
+static void queue_now(struct source *s)
 {
 	source_get(s);
 	/* Queued already: that has a reference. */
-	if (mod_delayed_work(lkvfence_revoke_wq, &s->work, delay))
+	if (mod_delayed_work(lkvfence_revoke_wq, &s->work, 0))
+		source_put(s);
+}
+
+/* In @delay jiffies; or sooner, where somebody has something for it by now. */
+static void queue_later(struct source *s, unsigned long delay)
+{
+	source_get(s);
+	if (!queue_delayed_work(lkvfence_revoke_wq, &s->work, delay))
 		source_put(s);
 }
 
@@ -60,12 +68,12 @@ void source_start(struct source *s)
 	s->started = true;
 	s->revoke_ns = ktime_get_ns();
 	post_event(s);
-	queue(s, 0);
+	queue_now(s);
 }
 
 void source_look(struct source *s)
 {
-	queue(s, 0);
+	queue_now(s);
 }
 
 void sources_revoke(struct region *r, const struct fence_transfer *t)
@@ -258,7 +266,7 @@ static void revoke_work(struct work_struct *work)
 		next = conclude(s, settle_ns);
 		now = ktime_get_ns();
 		if (settles && next != NEVER)
-			queue(s, nsecs_to_jiffies(next > now ? next - now : 0) + 1);
+			queue_later(s, nsecs_to_jiffies(next > now ? next - now : 0) + 1);
 	}
 	/* It may have been kept by nothing but what has been revoked. */
 	region_retire(r);

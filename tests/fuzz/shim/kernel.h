@@ -300,6 +300,8 @@ struct delayed_work {
 #define nsecs_to_jiffies(ns)	((unsigned long)((ns) / SHIM_JIFFY_NS))
 bool mod_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
 		      unsigned long delay);
+bool queue_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
+			unsigned long delay);
 
 /*
  * Objects and files

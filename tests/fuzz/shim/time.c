@@ -98,6 +98,12 @@ bool mod_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
 	return false;
 }
 
+bool queue_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
+			unsigned long delay)
+{
+	return !work->work.pending && !mod_delayed_work(wq, work, delay);
+}
+
 bool shim_is_running(const struct delayed_work *work)
 {
 	for (u32 i = 0; i < shim.nr_running; i++)
