@@ -156,9 +156,16 @@ static void take_access(struct source *s)
 }
 
 /*
- * Step 4: time has passed for a QP. It has to be where it was put. One that is
- * not found was in ERR until somebody began to destroy it.
+ * Did a QP stay where it was put? One that is not found was in ERR until somebody
+ * began to destroy it, or its device went. Where the driver doesn't say, it may be
+ * anywhere.
  */
+static bool stayed(int err)
+{
+	return !err || err == -ENOENT || err == -ESTALE || err == -ENODEV;
+}
+
+/* Step 4: time has passed for a QP. */
 static void settle_qps(struct source *s, u64 settle_ns)
 {
 	struct region *r = s->region;
@@ -173,7 +180,7 @@ static void settle_qps(struct source *s, u64 settle_ns)
 			continue;
 		err = qp_check(&qp->id, true);
 		mutex_lock(&r->lock);
-		if (qp->state == LKVFENCE_QP_ERR && err == -ENOTCONN) {
+		if (qp->state == LKVFENCE_QP_ERR && !stayed(err)) {
 			qp->state = LKVFENCE_QP_LOST;
 		} else if (qp->state == LKVFENCE_QP_ERR) {
 			qp->state = LKVFENCE_QP_QUIET;

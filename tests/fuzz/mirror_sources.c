@@ -78,7 +78,7 @@ void mirror_end_source(struct mirror *m, struct mirror_region *r,
 			continue;
 		memset(&r->o.report, 0, sizeof(r->o.report));
 		oracle_end_lease(&r->o, t, s->source, &limits, now);
-		mirror_hear(m, r, -1, 0, 0, now);
+		mirror_hear(r, -1, 0, 0, now);
 	}
 	mirror_check_region(r);
 }
@@ -117,7 +117,7 @@ void mirror_settled(struct mirror_qp *qp, int err)
 {
 	if (qp->state != LKVFENCE_QP_ERR)
 		return;
-	if (err == -ENOTCONN) {
+	if (err && err != -ENOENT && err != -ESTALE && err != -ENODEV) {
 		qp->state = LKVFENCE_QP_LOST;
 	} else {
 		qp->state = LKVFENCE_QP_QUIET;
@@ -138,7 +138,7 @@ static void revoked(struct mirror *m, struct mirror_region *r, u32 source,
 		if (l && l->bound) {
 			memset(&r->o.report, 0, sizeof(r->o.report));
 			oracle_revoke_lease(&r->o, t, source, evidence, now);
-			mirror_hear(m, r, -1, 0, 0, now);
+			mirror_hear(r, -1, 0, 0, now);
 		}
 		if (nr == r->o.nr_transfers)
 			i++;
@@ -389,7 +389,7 @@ static u32 quiet_wrong(struct mirror_region *r, const struct mirror_source *s,
 	return news ? wrong : wrong | WRONG_TWICE;
 }
 
-void mirror_quiet(struct mirror *m, struct mirror_region *r, const struct call *c)
+void mirror_quiet(struct mirror_region *r, const struct call *c)
 {
 	const struct lkvfence_quiet *a = &c->in.quiet;
 	struct mirror_source *s;
