@@ -91,9 +91,9 @@ struct source *source_next_sharer(struct bound_qp *qp)
 
 	mutex_lock(&bound_lock);
 	hash_for_each_possible(bound_qps, other, node, qp->id.number) {
-		if (other == qp || other->seen || !qp_same(&other->id, &qp->id))
+		if (other == qp || !qp_same(&other->id, &qp->id))
 			continue;
-		other->seen = true;
+		hash_del(&other->node);
 		found = other->source;
 		source_get(found);
 		break;

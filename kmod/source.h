@@ -22,10 +22,9 @@ struct region;
  * struct bound_qp - a QP of a source
  * @name: its device's name when it was bound, and its number
  * @id: what is remembered of it
- * @node: in the table of all; guarded by bound_lock
+ * @node: in the table of all, until found by who revokes another source of the
+ *	same QP; guarded by bound_lock
  * @source: whose
- * @seen: it was found, by who revokes another source of the same QP; guarded by
- *	bound_lock
  * @state: enum lkvfence_qp_state; guarded by region->lock, like the rest
  * @evidence: enum lkvfence_evidence, once quiet
  * @err_ns: when the kernel had moved it
@@ -35,7 +34,6 @@ struct bound_qp {
 	struct qp_id id;
 	struct hlist_node node;
 	struct source *source;
-	bool seen;
 	u8 state;
 	u8 evidence;
 	u64 err_ns;
@@ -89,7 +87,8 @@ static inline struct source *to_source(struct fence_source *s)
  * source_next_sharer() - another binding of the same QP
  * @qp: the QP
  *
- * Each is found once.
+ * Each is found once: it leaves the table, so that a QP which is bound many
+ * times isn't searched for among all those that were found before.
  *
  * Return: its source, referenced; or NULL.
  */
