@@ -29,11 +29,13 @@
  * @node: in the list; guarded by devices_lock
  * @device: the device
  * @number: never given to another registration
+ * @name: its own may be freed while it is read; guarded by devices_lock
  */
 struct rdma_dev {
 	struct list_head node;
 	struct ib_device *device;
 	u64 number;
+	char name[IB_DEVICE_NAME_MAX];
 };
 
 /* Guards the list and the numbering. Nothing is taken under it. */
@@ -43,11 +45,13 @@ static u64 last_number;
 
 static int add_device(struct ib_device *device);
 static void remove_device(struct ib_device *device, void *data);
+static void rename_device(struct ib_device *device, void *data);
 
 static struct ib_client client = {
 	.name		= "lkvfence",
 	.add		= add_device,
 	.remove		= remove_device,
+	.rename		= rename_device,
 	.no_kverbs_req	= true,
 };
 
@@ -58,6 +62,7 @@ static int add_device(struct ib_device *device)
 	if (!d)
 		return -ENOMEM;
 	d->device = device;
+	strscpy(d->name, dev_name(&device->dev), sizeof(d->name));
 	mutex_lock(&devices_lock);
 	d->number = ++last_number;
 	list_add_tail(&d->node, &devices);
@@ -77,6 +82,16 @@ static void remove_device(struct ib_device *device, void *data)
 	kfree(d);
 }
 
+/* The core lets nobody rename it meanwhile, nor while it is added. */
+static void rename_device(struct ib_device *device, void *data)
+{
+	struct rdma_dev *d = data;
+
+	mutex_lock(&devices_lock);
+	strscpy(d->name, dev_name(&device->dev), sizeof(d->name));
+	mutex_unlock(&devices_lock);
+}
+
 /* By name, or where that is NULL by number. Gives the other one. */
 static struct ib_device *get_device_by(const char *name, u64 *number)
 {
@@ -85,8 +100,7 @@ static struct ib_device *get_device_by(const char *name, u64 *number)
 
 	mutex_lock(&devices_lock);
 	list_for_each_entry(d, &devices, node) {
-		if (name ? strcmp(dev_name(&d->device->dev), name) :
-			   d->number != *number)
+		if (name ? strcmp(d->name, name) : d->number != *number)
 			continue;
 		if (ib_device_try_get(d->device)) {
 			device = d->device;
