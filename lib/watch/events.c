@@ -9,60 +9,71 @@
 
 #include "watch.h"
 
+/* With the entry's lock; what the event says is then true of the whole hold */
+static int look(struct lkvfence_watch *w, struct watched *e, enum watch_look how,
+		struct lkvfence_event *event)
+{
+	uint32_t nr, nr_reused;
+	int err;
+
+	nr = watch__changed(w, e, how, &nr_reused);
+	err = watch__stray(w, e, nr);
+	if (e->nr_stray)
+		event->flags |= LKVFENCE_EVENT_STRAY;
+	return err ? err : (int)e->nr_stray;
+}
+
+static int release(struct lkvfence_watch *w, struct watched *e, struct lkvfence_event *event)
+{
+	bool soak = w->flags & LKVFENCE_WATCH_SOAK &&
+		    (event->flags & LKVFENCE_EVENT_TAINTED || e->quarantined);
+	int ret;
+
+	pthread_mutex_lock(&w->lock);
+	w->stat.released++;
+	w->stat.cut_short += e->nr_seen < e->nr_slots;
+	pthread_mutex_unlock(&w->lock);
+
+	ret = look(w, e, soak ? WATCH_LOOK_AND_REMEMBER : WATCH_LAST_LOOK, event);
+	if (soak)
+		watch__soak(w, e);
+	else
+		watch__remove(w, e);
+	return ret;
+}
+
 static int released(struct lkvfence_watch *w, struct lkvfence_event *event)
 {
 	struct watched *e = watch__get(w, event->generation, false);
-	uint32_t nr, nr_reused;
-	int err = 0;
-	bool soak;
+	int ret = 0;
 
 	if (!e)
 		return 0;
 	/* who is about to start this watch stops at the next slot */
 	atomic_store(&e->over, true);
 	pthread_mutex_lock(&e->lock);
-
-	soak = w->flags & LKVFENCE_WATCH_SOAK && e->nr_slots &&
-	       (event->flags & LKVFENCE_EVENT_TAINTED || e->quarantined);
-	if (e->nr_slots) {
-		pthread_mutex_lock(&w->lock);
-		w->stat.released++;
-		w->stat.cut_short += e->nr_seen < e->nr_slots;
-		pthread_mutex_unlock(&w->lock);
-	}
-	nr = watch__changed(w, e, soak ? WATCH_LOOK_AND_REMEMBER : WATCH_LAST_LOOK, &nr_reused);
-	err = watch__stray(w, e, nr);
-	if (e->nr_stray)
-		event->flags |= LKVFENCE_EVENT_STRAY;
-	nr = e->nr_stray;
-	if (soak)
-		watch__soak(w, e);
-	else
-		watch__remove(w, e);
-
+	if (watch__is_watched(w, e))
+		ret = release(w, e, event);
 	pthread_mutex_unlock(&e->lock);
 	watch__put(w, e);
-	return err ? err : (int)nr;
+	return ret;
 }
 
 static int quarantined(struct lkvfence_watch *w, struct lkvfence_event *event)
 {
 	struct watched *e = watch__get(w, event->generation, false);
-	uint32_t nr, nr_reused;
-	int err;
+	int ret = 0;
 
 	if (!e)
 		return 0;
 	pthread_mutex_lock(&e->lock);
-	e->quarantined = true;
-	nr = watch__changed(w, e, WATCH_LOOK, &nr_reused);
-	err = watch__stray(w, e, nr);
-	if (e->nr_stray)
-		event->flags |= LKVFENCE_EVENT_STRAY;
-	nr = e->nr_stray;
+	if (watch__is_watched(w, e)) {
+		e->quarantined = true;
+		ret = look(w, e, WATCH_LOOK, event);
+	}
 	pthread_mutex_unlock(&e->lock);
 	watch__put(w, e);
-	return err ? err : (int)nr;
+	return ret;
 }
 
 static int ended(struct lkvfence_watch *w, const struct lkvfence_event *event)
@@ -123,17 +134,14 @@ int lkvfence_watch_soaking(struct lkvfence_watch *w, uint64_t generation)
 
 int lkvfence_watch_soak(struct lkvfence_watch *w, uint64_t generation)
 {
-	struct watched *e = watch__get(w, generation, true);
+	struct watched *e = watch__take(w, generation, true);
 	uint32_t nr, nr_reused;
 	int err = 0;
 
-	if (!e || !watch__remove(w, e)) {
-		if (e)
-			watch__put(w, e);
+	if (!e)
 		return watch__fail(w, -ENOENT,
 			"soak: generation %" PRIu64 " is not soaking: it was released with proof, or never watched, or its soak is over",
 			generation);
-	}
 
 	pthread_mutex_lock(&e->lock);
 	nr = watch__changed(w, e, WATCH_LAST_LOOK, &nr_reused);

@@ -33,7 +33,7 @@ uint64_t watch__sum_slot(const struct lkvfence_watch *w, uint32_t slot,
 	uint64_t len;
 	uint32_t i;
 
-	for (i = 0; i < w->nr_pools && *most; i++) {
+	for (i = 0; i < w->nr_pools; i++) {
 		len = w->pools[i].bytes < *most ? w->pools[i].bytes : *most;
 		crc = lkvfence_watch_crc(crc, slot_in(&w->pools[i], slot), len);
 		*most -= len;
@@ -46,20 +46,21 @@ uint64_t watch__sum_slot(const struct lkvfence_watch *w, uint32_t slot,
  * pool and generation, and well mixed, so that no data looks like it.
  */
 #define GOLDEN	0x9e3779b97f4a7c15ULL
+#define WORDS	64
 
 struct block {
-	uint64_t words[64];
+	uint64_t words[WORDS];
 };
 
 static void make_block(struct block *block, uint64_t generation, uint32_t slot, uint32_t pool)
 {
 	uint64_t x = generation + slot * GOLDEN + ((uint64_t)pool << 40);
-	size_t i;
+	int i;
 
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
 	x ^= x >> 31;
-	for (i = 0; i < sizeof(block->words) / sizeof(block->words[0]); i++) {
+	for (i = 0; i < WORDS; i++) {
 		block->words[i] = x;
 		x += GOLDEN;
 	}

@@ -63,6 +63,32 @@ void watch__put(struct lkvfence_watch *w, struct watched *e)
 		watch__destroy(e);
 }
 
+/* With the lock: out of the tree; its reference is the caller's */
+static void cut(struct lkvfence_watch *w, struct watched *e)
+{
+	tdelete(e, &w->tree, by_generation);
+	if (e->soaking)
+		w->stat.soaking--;
+	else
+		w->stat.watched--;
+}
+
+struct watched *watch__take(struct lkvfence_watch *w, uint64_t generation, bool soaking)
+{
+	struct watched key = { .generation = generation };
+	struct watched *const *found;
+	struct watched *e = NULL;
+
+	pthread_mutex_lock(&w->lock);
+	found = tfind(&key, &w->tree, by_generation);
+	if (found && (*found)->soaking == soaking) {
+		e = *found;
+		cut(w, e);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return e;
+}
+
 /* With the lock; is it in the tree, and not another one of its generation? */
 static bool is_in(struct lkvfence_watch *w, struct watched *e)
 {
@@ -71,29 +97,31 @@ static bool is_in(struct lkvfence_watch *w, struct watched *e)
 	return found && *found == e;
 }
 
-bool watch__remove(struct lkvfence_watch *w, struct watched *e)
+bool watch__is_watched(struct lkvfence_watch *w, struct watched *e)
 {
-	bool in;
+	bool watched;
 
 	pthread_mutex_lock(&w->lock);
-	in = is_in(w, e);
-	if (in) {
-		tdelete(e, &w->tree, by_generation);
-		if (e->soaking)
-			w->stat.soaking--;
-		else
-			w->stat.watched--;
+	watched = is_in(w, e) && !e->soaking;
+	pthread_mutex_unlock(&w->lock);
+	return watched;
+}
+
+void watch__remove(struct lkvfence_watch *w, struct watched *e)
+{
+	pthread_mutex_lock(&w->lock);
+	if (is_in(w, e)) {
+		cut(w, e);
 		/* not the last one: the caller has its own */
 		e->refs--;
 	}
 	pthread_mutex_unlock(&w->lock);
-	return in;
 }
 
 void watch__soak(struct lkvfence_watch *w, struct watched *e)
 {
 	pthread_mutex_lock(&w->lock);
-	if (is_in(w, e) && !e->soaking) {
+	if (is_in(w, e)) {
 		e->soaking = true;
 		w->stat.watched--;
 		w->stat.soaking++;
@@ -215,7 +243,7 @@ static void remember(struct lkvfence_watch *w, struct watched *e)
 	}
 }
 
-static int start(struct lkvfence_watch *w, uint64_t generation)
+static int begin_watch(struct lkvfence_watch *w, uint64_t generation)
 {
 	struct watched *e;
 	int ret;
@@ -228,15 +256,15 @@ static int start(struct lkvfence_watch *w, uint64_t generation)
 		return fail_memory(w, generation);
 
 	ret = learn(w, e);
-	if (!ret) {
+	if (ret) {
+		/* before who waits for the lock can take it for a watch */
+		watch__remove(w, e);
+	} else {
 		remember(w, e);
 		ret = (int)e->nr_seen;
 		watch__count(w, &w->stat.started, 1);
 	}
 	pthread_mutex_unlock(&e->lock);
-
-	if (ret < 0)
-		watch__remove(w, e);
 	watch__put(w, e);
 	return ret == -ESTALE ? 0 : ret;
 }
@@ -249,7 +277,7 @@ int lkvfence_watch_start(struct lkvfence_watch *w, uint64_t generation)
 	if (!w->f)
 		return watch__fail(w, -EINVAL,
 			"start: this watcher was opened without a region's handle, for sums only");
-	ret = start(w, generation);
+	ret = begin_watch(w, generation);
 	errno = saved;
 	return ret;
 }
@@ -289,7 +317,7 @@ uint32_t watch__changed(struct lkvfence_watch *w, struct watched *e, enum watch_
 				same = watch__slot_is_filled(w, slot, e->generation);
 			} else {
 				sum = watch__sum_slot(w, slot, 0, &most);
-				same = seen && sum == e->sums[n];
+				same = sum == e->sums[n];
 				if (how == WATCH_LOOK_AND_REMEMBER)
 					e->sums[n] = sum;
 			}
@@ -342,36 +370,39 @@ int watch__stray(struct lkvfence_watch *w, struct watched *e, uint32_t nr)
 int lkvfence_watch_look(struct lkvfence_watch *w, uint64_t generation)
 {
 	struct watched *e = watch__get(w, generation, false);
-	uint32_t nr, nr_reused;
-	int err = -ENOENT;
+	bool watched = false;
+	uint32_t nr = 0, nr_reused;
+	int err = 0;
 
 	if (!e)
 		return watch__fail_unwatched(w, "look", generation);
 	pthread_mutex_lock(&e->lock);
-	nr = watch__changed(w, e, WATCH_LOOK, &nr_reused);
-	if (!atomic_load(&e->over))
+	if (watch__is_watched(w, e)) {
+		nr = watch__changed(w, e, WATCH_LOOK, &nr_reused);
+		/* or else it has left off in the middle */
+		watched = !atomic_load(&e->over);
+	}
+	if (watched)
 		err = watch__stray(w, e, nr);
 	pthread_mutex_unlock(&e->lock);
 	watch__put(w, e);
-	if (err == -ENOENT)
+	if (!watched)
 		return watch__fail_unwatched(w, "look", generation);
 	return err ? err : (int)nr;
 }
 
 int lkvfence_watch_stop(struct lkvfence_watch *w, uint64_t generation)
 {
-	struct watched *e = watch__get(w, generation, false);
-	bool removed;
+	struct watched *e = watch__take(w, generation, false);
 
 	if (!e)
-		e = watch__get(w, generation, true);
+		e = watch__take(w, generation, true);
 	if (!e)
 		return watch__fail_unwatched(w, "stop", generation);
-	atomic_store(&e->over, true);
 	/* whoever works on the slots leaves them */
+	atomic_store(&e->over, true);
 	pthread_mutex_lock(&e->lock);
-	removed = watch__remove(w, e);
 	pthread_mutex_unlock(&e->lock);
 	watch__put(w, e);
-	return removed ? 0 : watch__fail_unwatched(w, "stop", generation);
+	return 0;
 }

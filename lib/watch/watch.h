@@ -84,8 +84,12 @@ int watch__check_range(const struct lkvfence_watch *w,
 /* The entry of a generation, watched or soaking, with a reference; or NULL */
 struct watched *watch__get(struct lkvfence_watch *w, uint64_t generation, bool soaking);
 void watch__put(struct lkvfence_watch *w, struct watched *e);
-/* Out of the tree; true for who took it out */
-bool watch__remove(struct lkvfence_watch *w, struct watched *e);
+/* Out of the tree; the reference is that of the tree, so it has one owner */
+struct watched *watch__take(struct lkvfence_watch *w, uint64_t generation, bool soaking);
+/* It may have ended while one waited for its lock */
+bool watch__is_watched(struct lkvfence_watch *w, struct watched *e);
+/* Out of the tree, if it is in there still; the caller keeps its reference */
+void watch__remove(struct lkvfence_watch *w, struct watched *e);
 /* From watched to soaking */
 void watch__soak(struct lkvfence_watch *w, struct watched *e);
 void watch__destroy(void *entry);

@@ -56,6 +56,7 @@ struct fake {
 	int calloc_fails;		/* the nth from now; 0: none */
 	void (*on_crc)(int nth);	/* before bytes are read */
 	int crcs;
+	unsigned char read;
 
 	unsigned char k[NR_SLOTS * K_STRIDE];
 	unsigned char v[NR_SLOTS * V_STRIDE];
@@ -91,5 +92,11 @@ void assert_reported(int nth, uint64_t generation, uint32_t kind, uint32_t nr_sl
 /* What the message must say */
 void assert_errmsg(const char *text);
 struct lkvfence_watch_stat stat_of(struct lkvfence_watch *w);
+
+/* What the linker's --wrap makes of the library's calls */
+void *__real_calloc(size_t nr, size_t size);
+void *__wrap_calloc(size_t nr, size_t size);
+uint64_t __real_crc64_ecma_refl(uint64_t crc, const unsigned char *buf, uint64_t len);
+uint64_t __wrap_crc64_ecma_refl(uint64_t crc, const unsigned char *buf, uint64_t len);
 
 #endif /* TEST_WATCH_FAKE_H */

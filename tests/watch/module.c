@@ -63,10 +63,10 @@ static uint64_t aborted(struct lkvfence_watch *w, uint32_t policy)
  */
 static struct lkvfence_event timed_out(struct lkvfence_watch *w)
 {
-	struct lkvfence_event e;
+	struct lkvfence_event e = { 0 };
 	unsigned int timeout_ms;
 	uint64_t generation;
-	int ret;
+	int ret = 0;
 
 	for (timeout_ms = 20; timeout_ms < PATIENCE_MS; timeout_ms *= 2) {
 		generation = begin(f, 1, 8, 8, 1);

@@ -6,13 +6,7 @@
 
 #include "fake.h"
 
-static uint32_t mode;
-
-static int setup(void **state)
-{
-	mode = *(uint32_t *)*state;
-	return fake_setup(state);
-}
+static uint32_t mode;	/* the flag under test, or 0 */
 
 #define TAINTED	LKVFENCE_EVENT_TAINTED
 #define STRAY	LKVFENCE_EVENT_STRAY
@@ -357,7 +351,8 @@ static void test_sums_only(void **state)
 	struct lkvfence_event e;
 
 	(void)state;
-	assert_int_equal(lkvfence_watch_open(&w, NULL, &pool, 1, NR_SLOTS, LKVFENCE_WATCH_ENDED), 0);
+	assert_int_equal(lkvfence_watch_open(&w, NULL, &pool, 1, NR_SLOTS,
+					     LKVFENCE_WATCH_ENDED), 0);
 	assert_int_equal(lkvfence_watch_start(w, 5), -EINVAL);
 	assert_errmsg("for sums only");
 	assert_int_equal(lkvfence_watch_events(w, &e, 1, 0), -EINVAL);
@@ -381,32 +376,30 @@ static void test_close_forgets_all(void **state)
 	lkvfence_watch_close(w);
 }
 
-static uint32_t checksums, pattern = LKVFENCE_WATCH_PATTERN;
-
-#define BOTH(f)								\
-	{ #f ": checksums", f, setup, fake_teardown, &checksums },	\
-	{ #f ": pattern", f, setup, fake_teardown, &pattern }
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(test_soak_clean),
-		BOTH(test_soak_late),
-		BOTH(test_soak_only_after_strays),
-		BOTH(test_no_soak_with_proof),
-		BOTH(test_no_soak_unless_asked),
-		BOTH(test_soak_after_quarantine),
-		BOTH(test_soak_if_it_was_in_quarantine),
-		BOTH(test_soaked_slots_in_use),
-		BOTH(test_soak_writes_into_no_other),
-		BOTH(test_soak_report_fails),
-		BOTH(test_ended_starts),
-		BOTH(test_other_events),
-		BOTH(test_events),
+		FAKE_TEST(test_soak_clean),
+		FAKE_TEST(test_soak_late),
+		FAKE_TEST(test_soak_only_after_strays),
+		FAKE_TEST(test_no_soak_with_proof),
+		FAKE_TEST(test_no_soak_unless_asked),
+		FAKE_TEST(test_soak_after_quarantine),
+		FAKE_TEST(test_soak_if_it_was_in_quarantine),
+		FAKE_TEST(test_soaked_slots_in_use),
+		FAKE_TEST(test_soak_writes_into_no_other),
+		FAKE_TEST(test_soak_report_fails),
+		FAKE_TEST(test_ended_starts),
+		FAKE_TEST(test_other_events),
+		FAKE_TEST(test_events),
 		FAKE_TEST(test_open),
 		FAKE_TEST(test_sums_only),
-		BOTH(test_close_forgets_all),
+		FAKE_TEST(test_close_forgets_all),
 	};
+	int failed;
 
-	return cmocka_run_group_tests_name("watch: events", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("watch: events: checksums", tests, NULL, NULL);
+	mode = LKVFENCE_WATCH_PATTERN;
+	failed += cmocka_run_group_tests_name("watch: events: pattern", tests, NULL, NULL);
+	return failed;
 }

@@ -6,13 +6,7 @@
 
 #include "fake.h"
 
-static uint32_t mode;		/* the flag under test, or 0 */
-
-static int setup(void **state)
-{
-	mode = *(uint32_t *)*state;
-	return fake_setup(state);
-}
+static uint32_t mode;	/* the flag under test, or 0 */
 
 static struct lkvfence_event released(uint64_t generation)
 {
@@ -260,9 +254,10 @@ static void test_report_fails(void **state)
 	lkvfence_watch_start(w, 6);
 	fake_write_k(10, 0);
 	fake_write_k(20, 0);
-	fake.report_errno = ENOTTY;
-	assert_int_equal(lkvfence_watch_look(w, 6), -ENOTTY);
+	fake.report_errno = ENOENT;
+	assert_int_equal(lkvfence_watch_look(w, 6), -ENOENT);
 	assert_errmsg("the fake module fails report");
+	fake.report_errno = ENOTTY;
 	assert_int_equal(lkvfence_watch_event(w, &e), -ENOTTY);
 	assert_int_equal(e.flags, LKVFENCE_EVENT_STRAY);
 	assert_int_equal(stat_of(w).unreported, 2);
@@ -313,7 +308,9 @@ static void test_stop(void **state)
 /* Many at once, in no order of generations; they don't mix */
 static void test_several(void **state)
 {
-	static const uint64_t generations[] = { 900, 3, UINT64_MAX, 41, 40, 1ULL << 62, 7, 8 };
+	static const uint64_t generations[] = {
+		900, 3, UINT64_MAX, 41, 40, 1ULL << 62, 7, 7 + (1ULL << 32)
+	};
 	struct lkvfence_watch *w = fake_watch(mode);
 	struct lkvfence_event e;
 	int i;
@@ -346,6 +343,28 @@ static void test_write_of_another_slot(void **state)
 	memcpy(fake.v + 10 * V_STRIDE, fake.v + 11 * V_STRIDE, V_BYTES);
 	memset(fake.v + 12 * V_STRIDE, 0, V_BYTES);
 	assert_int_equal(lkvfence_watch_look(w, 5), 2);
+	lkvfence_watch_close(w);
+}
+
+/* Nor are two alike: of two pools, or of a slot the next time */
+static void test_patterns_differ(void **state)
+{
+	struct lkvfence_watch *w = fake_watch(LKVFENCE_WATCH_PATTERN);
+	unsigned char first[V_BYTES];
+	int i, same = 0;
+
+	(void)state;
+	fake_held(5, 10, 1);
+	fake_held(6, 10, 1);
+	assert_int_equal(lkvfence_watch_start(w, 5), 1);
+	memcpy(first, fake.v + 10 * V_STRIDE, V_BYTES);
+	assert_memory_not_equal(first, fake.k + 10 * K_STRIDE, V_BYTES);
+	for (i = 1; i < V_BYTES; i++)
+		same += first[i] == first[0];
+	assert_true(same < V_BYTES / 2);
+	assert_int_equal(lkvfence_watch_stop(w, 5), 0);
+	assert_int_equal(lkvfence_watch_start(w, 6), 1);
+	assert_memory_not_equal(first, fake.v + 10 * V_STRIDE, V_BYTES);
 	lkvfence_watch_close(w);
 }
 
@@ -395,31 +414,30 @@ static void test_slots_of_any_size(void **state)
 	free(memory);
 }
 
-static uint32_t checksums, pattern = LKVFENCE_WATCH_PATTERN;
-
-#define BOTH(f)								\
-	{ #f ": checksums", f, setup, fake_teardown, &checksums },	\
-	{ #f ": pattern", f, setup, fake_teardown, &pattern }
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(test_clean),
-		BOTH(test_stray),
-		BOTH(test_each_byte),
-		BOTH(test_slots_of_any_size),
-		BOTH(test_writes_nothing_else),
-		BOTH(test_not_to_be_watched),
-		BOTH(test_released_between_two_questions),
-		BOTH(test_no_memory),
-		BOTH(test_told_once),
-		BOTH(test_report_fails),
-		BOTH(test_slot_of_another),
-		BOTH(test_stop),
-		BOTH(test_several),
-		BOTH(test_write_of_another_slot),
-		BOTH(test_same_bytes_again),
+		FAKE_TEST(test_clean),
+		FAKE_TEST(test_stray),
+		FAKE_TEST(test_each_byte),
+		FAKE_TEST(test_slots_of_any_size),
+		FAKE_TEST(test_writes_nothing_else),
+		FAKE_TEST(test_not_to_be_watched),
+		FAKE_TEST(test_released_between_two_questions),
+		FAKE_TEST(test_no_memory),
+		FAKE_TEST(test_told_once),
+		FAKE_TEST(test_report_fails),
+		FAKE_TEST(test_slot_of_another),
+		FAKE_TEST(test_stop),
+		FAKE_TEST(test_several),
+		FAKE_TEST(test_write_of_another_slot),
+		FAKE_TEST(test_patterns_differ),
+		FAKE_TEST(test_same_bytes_again),
 	};
+	int failed;
 
-	return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("watch: checksums", tests, NULL, NULL);
+	mode = LKVFENCE_WATCH_PATTERN;
+	failed += cmocka_run_group_tests_name("watch: pattern", tests, NULL, NULL);
+	return failed;
 }
