@@ -144,6 +144,12 @@ void event_random(struct world *w, u64 *seed, struct event *e)
 		random_time(w, seed, e);
 		return;
 	}
+	if (pick < 76) {
+		e->kind = EV_REPORT;
+		e->generation = random_generation(w, seed);
+		e->reason = rnd(seed, 5);
+		return;
+	}
 	if (pick < 85) {
 		random_abort(w, seed, e);
 	} else if (pick < 92) {
@@ -151,13 +157,8 @@ void event_random(struct world *w, u64 *seed, struct event *e)
 		e->source = rnd(seed, 20);
 	} else if (pick < 97) {
 		e->kind = EV_FINISH;
-	} else if (pick < 98) {
-		e->kind = EV_FORCE;
 	} else if (pick < 99) {
-		e->kind = EV_REPORT;
-		e->generation = random_generation(w, seed);
-		e->reason = rnd(seed, 5);
-		return;
+		e->kind = EV_FORCE;
 	} else {
 		e->kind = EV_LIMITS;
 		e->timeout = 100 + rnd(seed, 400);

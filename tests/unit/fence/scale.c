@@ -13,6 +13,7 @@ struct crowd {
 	struct fence_limits limits;
 	struct fence_transfer *t;
 	struct fence_lease *leases;
+	struct fence_lease *more;
 	struct lkvfence_range *ranges;
 	unsigned long *taken;
 	u64 *owner;
@@ -30,6 +31,7 @@ static int crowd_setup(void **state)
 	c->limits.max_ns = MAX_NS;
 	c->t = calloc(NR, sizeof(*c->t));
 	c->leases = calloc(NR, sizeof(*c->leases));
+	c->more = calloc(NR, sizeof(*c->more));
 	c->ranges = calloc(2 * NR, sizeof(*c->ranges));
 	c->taken = calloc(NR * EACH / 64, sizeof(long));
 	c->owner = calloc(NR * EACH, sizeof(u64));
@@ -60,6 +62,7 @@ static int crowd_teardown(void **state)
 
 	free(c->t);
 	free(c->leases);
+	free(c->more);
 	free(c->ranges);
 	free(c->taken);
 	free(c->owner);
@@ -164,6 +167,49 @@ static void test_L8_hundred_thousand_deadlines_in_batches(void **state)
 	must_be_empty(c);
 }
 
+/* L9: one source of all of them is revoked in pieces, and nobody waits for more. */
+static void test_L9_hundred_thousand_leases_of_one_source(void **state)
+{
+	struct crowd *c = *state;
+	struct fence_source s;
+	u32 batches = 0, nr;
+
+	assert_int_equal(fence_bind(&c->f, &s, NR), 0);
+	for (u32 i = 0; i < NR; i++) {
+		c->more[i].source = NR;
+		assert_int_equal(fence_take(&c->f, &c->t[i], &c->more[i], 2, NR), 0);
+		if (i % 2)
+			fence_return(&c->f, i + 1, i, LKVFENCE_STATUS_DRAINED, CQE, NR,
+				     &(bool){ false });
+	}
+	assert_int_equal(s.nr_leases, NR);
+	assert_true(fence_source_revoke(&s));
+	do {
+		nr = fence_source_end(&c->f, &s, &c->limits, NR, 64);
+		take_news(c);
+		batches++;
+	} while (nr == 64);
+	assert_int_equal(c->f.transfers_held, NR);
+	do {
+		nr = fence_source_quiet(&c->f, &s, SETTLED, NR, 64);
+		take_news(c);
+		batches++;
+	} while (nr == 64);
+	assert_in_range(batches, 2 * (NR / 64), 2 * (NR / 64 + 1));
+	assert_int_equal(c->outcomes[LKVFENCE_OUTCOME_REVOKED], NR / 2);
+	for (u32 i = 0; i < NR; i += 2) {
+		bool released;
+
+		assert_int_equal(fence_return(&c->f, i + 1, i, LKVFENCE_STATUS_DRAINED,
+					      CQE, NR, &released), 0);
+		assert_true(released);
+		take_news(c);
+	}
+	assert_int_equal(c->outcomes[LKVFENCE_OUTCOME_REVOKED], NR);
+	must_be_empty(c);
+	assert_int_equal(fence_unbind(&c->f, &s), 0);
+}
+
 int main(void)
 {
 #define CROWD(name)	cmocka_unit_test_setup_teardown(name, crowd_setup, crowd_teardown)
@@ -171,6 +217,7 @@ int main(void)
 		CROWD(test_L1_hundred_thousand_transfers_and_no_slot_left),
 		CROWD(test_L2_hundred_thousand_holds_drain_in_any_order),
 		CROWD(test_L8_hundred_thousand_deadlines_in_batches),
+		CROWD(test_L9_hundred_thousand_leases_of_one_source),
 	};
 
 	return RUN(tests);
