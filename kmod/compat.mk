@@ -16,6 +16,7 @@ ccflags-y += $(call compat-has,hrtimer_setup,linux/hrtimer.h,HAVE_HRTIMER_SETUP)
 
 # Looking at other processes' queue pairs is safe where their destruction waits
 # for who looks before it frees anything (CVE-2026-92512). Kernels that were
-# mended export this; the oldest ones, and those without RDMA, don't.
+# mended export this; the oldest ones, and those without RDMA, don't. What is
+# built with it needs it, so that it doesn't load into another kernel.
 HAVE_QP := $(shell grep -qw rdma_restrack_begin_del $(objtree)/Module.symvers 2>/dev/null && echo y)
 ccflags-$(HAVE_QP) += -DHAVE_QP

@@ -24,6 +24,13 @@
 
 #include "rdma.h"
 
+/*
+ * It isn't called, only named: what is built for a kernel that was mended is not
+ * loaded into one that wasn't, though their versions may agree in all else.
+ */
+static void (*const mended)(struct rdma_restrack_entry *res) __used =
+	rdma_restrack_begin_del;
+
 /**
  * struct rdma_dev - a registered RDMA device
  * @node: in the list; guarded by devices_lock

@@ -45,6 +45,11 @@ struct qp_id {
 
 #define QP_POSSIBLE	true
 
+struct rdma_restrack_entry;
+
+/* ib_core's own, exported to nobody in particular. See rdma.c. */
+void rdma_restrack_begin_del(struct rdma_restrack_entry *res);
+
 /**
  * qp_find() - a QP of the calling process
  * @qp: its device's name, and its number
