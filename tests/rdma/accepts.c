@@ -33,7 +33,7 @@ static struct lkvfence *open_strict(void)
 	return strict;
 }
 
-static uint64_t revoked(uint64_t tag, uint32_t policy, uint64_t *binding)
+static uint64_t revoke_it(uint64_t tag, uint32_t policy, uint64_t *binding)
 {
 	uint64_t generation;
 	struct lkvfence_event e;
@@ -61,7 +61,7 @@ int main(void)
 	set_param("settle_ms", 10);
 	set_param("revoke_timeout_ms", 60000);
 
-	generation = revoked(1, LKVFENCE_POLICY_REVOKE_NOW, &binding);
+	generation = revoke_it(1, LKVFENCE_POLICY_REVOKE_NOW, &binding);
 	rig_see_flush(&rig, 0);
 	/* Many times the settle time. */
 	usleep(300000);
@@ -76,7 +76,7 @@ int main(void)
 			  LKVFENCE_EVIDENCE_RQ_FLUSHED), "released as revoked");
 
 	set_param("revoke_timeout_ms", 300);
-	generation = revoked(2, LKVFENCE_POLICY_REVOKE_NOW, &binding);
+	generation = revoke_it(2, LKVFENCE_POLICY_REVOKE_NOW, &binding);
 	e = event(f);
 	check(released_as(&e, generation, LKVFENCE_OUTCOME_TIMEOUT,
 			  LKVFENCE_EVIDENCE_TIMEOUT) && e.held_ns >= 310 * MS,
@@ -86,14 +86,13 @@ int main(void)
 	gives(lkvfence_query_source(f, &q), 0, "the source is bound");
 	gives(q.state, LKVFENCE_SOURCE_REVOKING, "and not proven quiet");
 
-	generation = revoked(3, LKVFENCE_POLICY_REVOKE_NOW | LKVFENCE_POLICY_QUARANTINE,
-			     &binding);
+	generation = revoke_it(3, LKVFENCE_POLICY_REVOKE_NOW | LKVFENCE_POLICY_QUARANTINE,
+			       &binding);
 	e = event(f);
 	check(e.type == LKVFENCE_EVENT_QUARANTINED && e.generation == generation,
 	      "with quarantine the slots stay out");
 	rig_destroy(&rig, 0);
-	need(!ibv_dereg_mr(rig.port.mr), "ibv_dereg_mr");
-	rig.port.mr = NULL;
+	rig_deregister(&rig);
 	gives(lkvfence_quiet(f, binding, LKVFENCE_QUIET_ALL,
 			     LKVFENCE_EVIDENCE_MR_DEREGISTERED), 0, "until there is proof");
 	e = event(f);

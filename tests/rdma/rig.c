@@ -110,11 +110,28 @@ void rig_start_on(struct rig *rig, uint32_t nr_slots, const char *device)
 	rig->fd = fds[0];
 }
 
+#define POOL_ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+			 IBV_ACCESS_REMOTE_READ)
+
 void rig_open(struct rig *rig)
 {
 	port_open(&rig->port, DEVICE, rig->pool, (size_t)rig->nr_slots * SLOT,
-		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-		  IBV_ACCESS_REMOTE_READ);
+		  POOL_ACCESS);
+}
+
+void rig_deregister(struct rig *rig)
+{
+	int err = ibv_dereg_mr(rig->port.mr);
+
+	need(!err, "ibv_dereg_mr: %s", strerror(err));
+	rig->port.mr = NULL;
+}
+
+void rig_register(struct rig *rig)
+{
+	rig->port.mr = ibv_reg_mr(rig->port.pd, rig->pool,
+				  (size_t)rig->nr_slots * SLOT, POOL_ACCESS);
+	need(rig->port.mr, "ibv_reg_mr");
 }
 
 void rig_new(struct rig *rig, uint32_t nr_slots)

@@ -91,9 +91,12 @@ void rig_start(struct rig *rig, uint32_t nr_slots);
 void rig_start_on(struct rig *rig, uint32_t nr_slots, const char *device);
 /* The device, and the pool registered, in the process that owns the slots. */
 void rig_open(struct rig *rig);
+/* Take the pool's key away; and give out another one, for connections to come. */
+void rig_deregister(struct rig *rig);
+void rig_register(struct rig *rig);
 /* Forget the device: QPs first. */
 void rig_close(struct rig *rig);
-/* Both, where they are one process. */
+/* Start and open, where one process does both. */
 void rig_new(struct rig *rig, uint32_t nr_slots);
 /* The sender goes, however it is, and all that there is of the rig. */
 void rig_end(struct rig *rig);
