@@ -93,13 +93,13 @@ fuzz-coverage: $(FUZZ)/fuzz-cov
 	@llvm-cov-14 report $< -instr-profile=$(FUZZ)/cov.profdata $(FUZZ_KMOD:%=kmod/%.c)
 
 .PHONY: check-fuzz-teeth
-check-fuzz-teeth: $(FUZZ)/fuzz-asan $(FUZZ)/differential
+check-fuzz-teeth: $(FUZZ)/fuzz-asan differential
 	@tests/fuzz/teeth $(FUZZ)/asan $(FUZZ_CC) $(FUZZ_CPPFLAGS) $(FUZZ_CFLAGS) $(FUZZ_FLAVOUR_asan)
 	@tests/fuzz/teeth --vm $(FUZZ)/differential
 
 # In the VM.
 DIFF        := $(FUZZ)/differential
-DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls mirror mirror_sources \
+DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls crowd_sources mirror mirror_sources \
 	mirror_state $(FUZZ_ORACLE:%=model/%))
 DIFF_SEED   ?= 1
 DIFF_CALLS  ?= 25000
@@ -115,14 +115,18 @@ $(FUZZ_ORACLE:%=$(FUZZ)/vm/model/%.o): $(FUZZ)/vm/model/%.o: tests/model/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/shim -MMD -MP -c -o $@ $<
 
-$(DIFF): $(DIFF_O) $(B)/tests/e2e/obj/e2e.o $(B)/lib/liblkvfence.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+$(DIFF): $(DIFF_O) $(B)/tests/rdma/obj/verbs.o $(B)/tests/e2e/obj/e2e.o $(B)/lib/liblkvfence.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -libverbs
 
-.PHONY: check-differential stress
-check-differential: $(DIFF)
+# Packages first: hence a make of its own for what needs them.
+.PHONY: differential check-differential stress
+differential: rdma-needs
+	@$(MAKE) --no-print-directory $(DIFF)
+
+check-differential: differential
 	tests/vm/run --kernel $(or $(DIFF_KERNEL),6.1) -- $(DIFF) --calls $(DIFF_CALLS) --seed $(DIFF_SEED)
 
-stress: $(DIFF)
+stress: differential
 	tests/vm/run --kernel $(STRESS_KERNEL) --timeout 36000 -- $(DIFF) --calls $(STRESS_CALLS) --seed $(STRESS_SEED) \
 		--threads 4 --processes 4
 

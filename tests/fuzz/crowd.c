@@ -20,6 +20,12 @@
 /* The second is small, so that all want the same; the third comes and goes. */
 const unsigned int crowd_slots[CROWD_REGIONS] = { CROWD_SLOTS, 24, 128 };
 
+/* The second doesn't trust that what was in ERR for a while is quiet. */
+const uint32_t crowd_accepts[CROWD_REGIONS] = {
+	0, LKVFENCE_ACCEPT_ALL & ~(1U << LKVFENCE_EVIDENCE_QP_ERR_SETTLED |
+				   1U << LKVFENCE_EVIDENCE_MW_INVALIDATED), 0,
+};
+
 void crowd_failed(struct crowd *c, const char *fmt, ...)
 {
 	va_list args;
@@ -45,6 +51,7 @@ int crowd_open(int region, uint32_t flags)
 		.slot_size = 4096,
 		.nr_slots = crowd_slots[region],
 		.mode = 0600,
+		.accepts = crowd_accepts[region],
 	};
 	int dev = device(), err;
 
@@ -216,6 +223,8 @@ static _Noreturn void process_main(struct member me, const struct options *o)
 	pthread_t threads[MAX_THREADS];
 	pthread_t reader;
 
+	if (me.crowd->can_revoke)
+		crowd_qps_open();
 	for (int i = 0; i < CROWD_HANDLES; i++)
 		entries[i].fd = -1;
 	for (unsigned int i = 0; i <= o->threads; i++) {
@@ -306,17 +315,22 @@ void crowd(const struct options *o)
 	int pair[2], fd, keep[2], number;
 	unsigned int killed;
 	char name[LKVFENCE_NAME_MAX + 1];
+	uint64_t quiet = total("sources_revoked"), lost = total("sources_lost");
 	struct lkvfence *f;
 	struct crowd *c;
+	int last = 0x1c;
 
 	need(o->threads <= MAX_THREADS && o->processes <= MAX_PROCESSES, "fewer of them");
 	set_param("timeout_min_ms", CROWD_MIN_MS);
 	set_param("timeout_default_ms", CROWD_DEFAULT_MS);
 	set_param("timeout_max_ms", CROWD_MAX_MS);
+	set_param("settle_ms", CROWD_SETTLE_MS);
+	set_param("revoke_timeout_ms", CROWD_REVOKE_MS);
 	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	need(c != MAP_FAILED, "shared memory");
 	need(!socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), "socketpair");
 	me.crowd = c;
+	c->can_revoke = can_revoke() && !access("/sys/class/infiniband/rxe0", F_OK);
 	f = region("crowd-first", 1);
 	c->first_generation = begin(f, 0, 0, 1, 0) + 1;
 	lkvfence_abort_generation(f, c->first_generation - 1);
@@ -352,7 +366,17 @@ void crowd(const struct options *o)
 	check(begun >= c->begun && begun <= c->begun + 1 +
 	      (uint64_t)(killed + o->processes) * (o->threads + 1),
 	      "as many were begun (%" PRIu64 ") as were told so (%" PRIu64 ")", begun, c->begun);
-	for (int i = 0x11; i <= 0x18; i++)
+	quiet = total("sources_revoked") - quiet;
+	lost = total("sources_lost") - lost;
+	if (c->can_revoke) {
+		check(quiet && c->revoked, "sources were revoked (%" PRIu64 "), or lost (%" PRIu64
+		      "), and that was told (%" PRIu64 ")", quiet, lost, c->revoked);
+	} else {
+		skip("the kernel is not one on which it is safe, or there is no rxe0",
+		     "sources were revoked");
+		last = 0x18;
+	}
+	for (int i = 0x11; i <= last; i++)
 		check(c->succeeded[i], "command %#x succeeded, %" PRIu64 " times", i,
 		      c->succeeded[i]);
 	note("EBUSY %" PRIu64 " times, EEXIST %" PRIu64 " times", c->refused[0], c->refused[1]);

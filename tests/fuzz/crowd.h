@@ -12,13 +12,16 @@
 #define CROWD_HANDLES	5
 #define CROWD_RECENT	16
 #define CROWD_TAGS	20
-#define CROWD_SOURCES	3
+#define CROWD_SOURCES	6		/* the second half may be bound */
+#define CROWD_BINDINGS	8
 /* Generations that are followed: as many as are ever begun in one run. */
 #define CROWD_FOLLOWED	(1U << 22)
 
 #define CROWD_MIN_MS	10
 #define CROWD_DEFAULT_MS 60
 #define CROWD_MAX_MS	200
+#define CROWD_SETTLE_MS	15
+#define CROWD_REVOKE_MS	200
 
 /* What has been told of a generation; each of it is told once. */
 #define TOLD_BEGUN	(1U << 0)	/* by BEGIN or HOLD */
@@ -42,6 +45,9 @@ struct crowd {
 	/* L1: the last generation that is known to have had the slot. */
 	_Atomic uint64_t owner[CROWD_REGIONS][CROWD_SLOTS];
 	_Atomic uint64_t recent[CROWD_REGIONS][CROWD_RECENT];
+	_Atomic uint64_t bindings[CROWD_BINDINGS];
+	_Atomic uint64_t revoked;	/* events of it */
+	bool can_revoke;
 	_Atomic uint8_t told[CROWD_FOLLOWED];
 };
 
@@ -61,6 +67,8 @@ struct member {
 };
 
 extern const unsigned int crowd_slots[CROWD_REGIONS];
+/* What a region accepts as proof. */
+extern const uint32_t crowd_accepts[CROWD_REGIONS];
 
 void crowd_name(char *name, int region);
 /* Opens a region; an fd, or -errno. */
@@ -68,6 +76,21 @@ int crowd_open(int region, uint32_t flags);
 /* One random call on a handle. */
 void crowd_call(struct member *me, int fd, int region);
 void crowd_read(struct member *me, int fd);
+
+/* crowd_sources.c: QPs of a process, which its threads share, and what is asked of them. */
+void crowd_qps_open(void);
+void crowd_source(struct member *me, int fd);
+void crowd_quiet(struct member *me, int fd);
+void crowd_query_source(struct member *me, int fd);
+void crowd_report(struct member *me, int fd, int region);
+void crowd_check_revoke(struct member *me, const struct lkvfence_event *e);
+
+/* Used between the files of calls. */
+uint32_t crowd_pick(struct member *me, uint32_t n);
+uint64_t crowd_generation(struct member *me, int region);
+bool crowd_answer(struct member *me, unsigned int cmd, int err, const int *may);
+
+#define MAY(...)	((const int []){ __VA_ARGS__, 0 })
 void crowd_failed(struct crowd *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -8,14 +8,20 @@
 #include "crowd.h"
 
 #define CMD(nr)		_IO(LKVFENCE_IOC_MAGIC, 0x10 + (nr))
+#define REVOKES		((uint32_t)(LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW))
+/* A hold, and a revocation at its end. */
+#define LONGEST_MS	(CROWD_MAX_MS + CROWD_SETTLE_MS + CROWD_REVOKE_MS)
+#define pick		crowd_pick
+#define a_generation	crowd_generation
+#define answer		crowd_answer
 
-static uint32_t pick(struct member *me, uint32_t n)
+uint32_t crowd_pick(struct member *me, uint32_t n)
 {
 	return below(&me->seed, n);
 }
 
 /* One of those that were begun here not long ago; 0: none was. */
-static uint64_t a_generation(struct member *me, int region)
+uint64_t crowd_generation(struct member *me, int region)
 {
 	return atomic_load(&me->crowd->recent[region][pick(me, CROWD_RECENT)]);
 }
@@ -38,7 +44,7 @@ static void tell(struct member *me, uint64_t generation, unsigned int what,
  * An answer that isn't success must be one of @may, a list that ends in 0.
  * Whether it was success.
  */
-static bool answer(struct member *me, unsigned int cmd, int err, const int *may)
+bool crowd_answer(struct member *me, unsigned int cmd, int err, const int *may)
 {
 	unsigned int nr = _IOC_NR(cmd) % 32;
 
@@ -55,8 +61,6 @@ static bool answer(struct member *me, unsigned int cmd, int err, const int *may)
 	      strerrorname_np(-err) ? strerrorname_np(-err) : "?");
 	return false;
 }
-
-#define MAY(...)	((const int []){ __VA_ARGS__, 0 })
 
 /* Is it released? It was issued, so it is either there or stale. */
 static bool is_gone(struct member *me, int fd, uint64_t generation)
@@ -91,7 +95,15 @@ static void own(struct member *me, int fd, int region, uint32_t slot, uint64_t g
  * Commands
  */
 
-static void return_all(struct member *me, int fd, struct lkvfence_return_item *items, uint32_t nr)
+/* A refusal may come where the region doesn't accept what was attested. */
+static bool unaccepted(int region, const struct lkvfence_return_item *item)
+{
+	return item->result == -EOPNOTSUPP && crowd_accepts[region] &&
+	       !(crowd_accepts[region] >> item->evidence & 1);
+}
+
+static void return_all(struct member *me, int fd, int region,
+		       struct lkvfence_return_item *items, uint32_t nr)
 {
 	struct lkvfence_return a = {
 		.size = sizeof(a),
@@ -107,7 +119,8 @@ static void return_all(struct member *me, int fd, struct lkvfence_return_item *i
 
 		accepted += !item->result;
 		never(me, item->result && item->result != -ENOENT && item->result != -EALREADY &&
-		      item->result != -ESTALE, "result %d of a return", item->result);
+		      item->result != -ESTALE && !unaccepted(region, item),
+		      "result %d of a return", item->result);
 		never(me, item->result && item->released, "a refused return released");
 		if (item->released)
 			tell(me, item->generation, TOLD_RETURN, TOLD_ANSWER | TOLD_AT_ONCE);
@@ -119,15 +132,32 @@ static void return_all(struct member *me, int fd, struct lkvfence_return_item *i
 static struct lkvfence_return_item a_return(struct member *me, uint64_t generation,
 					    uint32_t source)
 {
-	bool failed = !pick(me, 12);
-
-	return (struct lkvfence_return_item) {
+	struct lkvfence_return_item item = {
 		.generation = generation,
 		.source = source,
-		.status = failed ? LKVFENCE_STATUS_FAILED : LKVFENCE_STATUS_DRAINED,
-		.evidence = failed ? 0 : pick(me, 4) ? LKVFENCE_EVIDENCE_SUCCESS_CQE :
-						       LKVFENCE_EVIDENCE_QP_DESTROYED,
+		.status = LKVFENCE_STATUS_DRAINED,
+		.evidence = LKVFENCE_EVIDENCE_SUCCESS_CQE,
 	};
+
+	switch (pick(me, 24)) {
+	case 0:
+	case 1:
+		item.status = LKVFENCE_STATUS_FAILED;
+		item.evidence = LKVFENCE_EVIDENCE_NONE;
+		break;
+	case 2:
+		item.status = LKVFENCE_STATUS_REVOKED;
+		item.evidence = LKVFENCE_EVIDENCE_QP_DESTROYED;
+		break;
+	case 3:
+		item.status = LKVFENCE_STATUS_REVOKED;
+		item.evidence = LKVFENCE_EVIDENCE_MW_INVALIDATED;
+		break;
+	case 4:
+		item.evidence = LKVFENCE_EVIDENCE_IN_BAND;
+		break;
+	}
+	return item;
 }
 
 static void do_return(struct member *me, int fd, int region)
@@ -137,7 +167,7 @@ static void do_return(struct member *me, int fd, int region)
 
 	for (uint32_t i = 0; i < nr; i++)
 		items[i] = a_return(me, a_generation(me, region), pick(me, CROWD_SOURCES));
-	return_all(me, fd, items, nr);
+	return_all(me, fd, region, items, nr);
 }
 
 static void release(struct member *me, int fd, uint64_t generation)
@@ -168,13 +198,25 @@ static void do_release(struct member *me, int fd, int region)
 		release(me, fd, generation);
 }
 
+static uint32_t revokes(struct member *me)
+{
+	switch (pick(me, 8)) {
+	case 0:
+		return LKVFENCE_POLICY_REVOKE;
+	case 1:
+		return LKVFENCE_POLICY_REVOKE_NOW;
+	default:
+		return 0;
+	}
+}
+
 static void do_begin(struct member *me, int fd, int region, bool hold)
 {
 	unsigned int cmd = hold ? LKVFENCE_IOC_HOLD : LKVFENCE_IOC_BEGIN;
 	uint32_t nr = 1 + pick(me, 2), slots = crowd_slots[region];
-	struct lkvfence_return_item items[CROWD_SOURCES];
+	struct lkvfence_return_item items[3];
 	struct lkvfence_range ranges[2];
-	uint32_t sources[CROWD_SOURCES];
+	uint32_t sources[3];
 	struct lkvfence_begin a = {
 		.size = sizeof(a),
 		.tag = pick(me, CROWD_TAGS),
@@ -182,8 +224,9 @@ static void do_begin(struct member *me, int fd, int region, bool hold)
 		.nr_ranges = nr,
 		.sources = (uintptr_t)sources,
 		.nr_sources = pick(me, 3),
-		.policy = pick(me, 40) ? pick(me, 2) : LKVFENCE_POLICY_QUARANTINE,
+		.policy = (pick(me, 40) ? pick(me, 2) : LKVFENCE_POLICY_QUARANTINE) | revokes(me),
 	};
+	uint32_t first = pick(me, 3) ? 0 : CROWD_SOURCES / 2;
 	bool inside;
 	int err;
 
@@ -192,15 +235,17 @@ static void do_begin(struct member *me, int fd, int region, bool hold)
 		ranges[i].first = i * slots / 2 + pick(me, slots / 2 - 2);
 		ranges[i].count = 1 + pick(me, 2);
 	}
-	for (uint32_t i = 0; i < CROWD_SOURCES; i++)
-		sources[i] = i;
+	for (uint32_t i = 0; i < 3; i++)
+		sources[i] = first + i;
 	if (hold)
 		a.timeout_ns = pick(me, 2) ? (CROWD_MIN_MS + pick(me, 60)) * MS : 0;
 	else if (!pick(me, 8))
 		a.ttl_ns = (CROWD_MIN_MS + pick(me, 60)) * MS;
 	err = sys(fd, cmd, &a);
-	if (!answer(me, cmd, err, MAY(-EBUSY, -EEXIST, -ENOSPC))) {
-		if (err == -ENOSPC)
+	if (!answer(me, cmd, err, MAY(-EBUSY, -EEXIST, -ENOSPC, -ESHUTDOWN))) {
+		never(me, err == -ESHUTDOWN && (!first || !a.nr_sources),
+		      "BEGIN: no source is bound, and yet one is revoked");
+		if (err == -ENOSPC || err == -ESHUTDOWN)
 			return;
 		never(me, a.busy_generation < me->crowd->first_generation,
 		      "no generation is in the way");
@@ -230,7 +275,7 @@ static void do_begin(struct member *me, int fd, int region, bool hold)
 	for (uint32_t i = 0; i < a.nr_sources; i++)
 		items[i] = a_return(me, a.generation, sources[i]);
 	if (a.nr_sources)
-		return_all(me, fd, items, a.nr_sources);
+		return_all(me, fd, region, items, a.nr_sources);
 	if (!hold && pick(me, 4))
 		release(me, fd, a.generation);
 }
@@ -245,7 +290,8 @@ static void do_take(struct member *me, int fd, int region)
 
 	if (a.generation)
 		answer(me, LKVFENCE_IOC_TAKE, sys(fd, LKVFENCE_IOC_TAKE, &a),
-		       MAY(-ECANCELED, -EEXIST, -ESTALE));
+		       a.source < CROWD_SOURCES / 2 ? MAY(-ECANCELED, -EEXIST, -ESTALE) :
+		       MAY(-ECANCELED, -EEXIST, -ESTALE, -ESHUTDOWN));
 }
 
 static void do_abort(struct member *me, int fd, int region)
@@ -256,7 +302,7 @@ static void do_abort(struct member *me, int fd, int region)
 		.generation = a_generation(me, region),
 		.tag = pick(me, CROWD_TAGS),
 		.timeout_ns = pick(me, 2) ? 0 : (CROWD_MIN_MS + pick(me, 60)) * MS,
-		.policy = pick(me, 60) ? 0 : LKVFENCE_POLICY_QUARANTINE,
+		.policy = (pick(me, 60) ? 0 : LKVFENCE_POLICY_QUARANTINE) | revokes(me),
 		.reason = pick(me, 2) ? 0 : LKVFENCE_REASON_ABORTED + pick(me, 5),
 	};
 	uint64_t asked = a.generation, tag = a.tag;
@@ -271,8 +317,11 @@ static void do_abort(struct member *me, int fd, int region)
 	never(me, a.flags ? a.tag != tag : a.generation != asked, "ABORT of another");
 	never(me, !a.reason_in_force || a.reason_in_force == LKVFENCE_REASON_FINISHED,
 	      "reason %u in force", a.reason_in_force);
-	never(me, !a.policy_in_force || a.policy_in_force < a.policy, "policy %u in force",
-	      a.policy_in_force);
+	/* L4 */
+	never(me, !(a.policy_in_force & ~REVOKES) ||
+	      (a.policy_in_force & ~REVOKES) < (a.policy & ~REVOKES) ||
+	      (a.policy & REVOKES & ~a.policy_in_force), "policy %#x in force, %#x asked for",
+	      a.policy_in_force, a.policy);
 	if (a.state == LKVFENCE_STATE_RELEASED) {
 		never(me, a.deadline_ns || a.leases_out, "a deadline of what is released");
 		tell(me, a.generation, TOLD_AT_ONCE, TOLD_ANSWER | TOLD_RETURN);
@@ -280,7 +329,7 @@ static void do_abort(struct member *me, int fd, int region)
 		never(me, a.state != LKVFENCE_STATE_ENDED || !a.leases_out || !a.deadline_ns,
 		      "state %u, %u leases out, after ABORT", a.state, a.leases_out);
 		/* L8 */
-		never(me, a.deadline_ns > (uint64_t)now + CROWD_MAX_MS * MS, "too late a deadline");
+		never(me, a.deadline_ns > (uint64_t)now + LONGEST_MS * MS, "too late a deadline");
 	}
 }
 
@@ -294,22 +343,29 @@ static void check_query(struct member *me, const struct lkvfence_query *q,
 	never(me, !held && q->state != LKVFENCE_STATE_WAITING, "state %u", q->state);
 	never(me, held != !!q->reason || held != !!q->ended_ns, "an end without a reason");
 	never(me, held && (!q->leases_out || !q->deadline_ns), "held for nothing (L2), for ever (L8)");
-	never(me, held && (q->deadline_ns <= q->ended_ns ||
-			   q->deadline_ns > q->ended_ns + CROWD_MAX_MS * MS), "L8: deadline");
+	never(me, held && q->deadline_ns <= q->ended_ns, "L8: deadline before the end");
+	/* What is revoked has more time from then on, whenever that is. */
+	never(me, held && !(q->flags & (LKVFENCE_TRANSFER_REVOKING |
+					LKVFENCE_TRANSFER_QUARANTINED)) &&
+	      q->deadline_ns > q->ended_ns + CROWD_MAX_MS * MS, "L8: deadline");
 	never(me, q->begun_ns > q->now_ns || q->ended_ns > q->now_ns, "from the future");
 	never(me, q->flags & LKVFENCE_TRANSFER_QUARANTINED &&
-	      (q->policy != LKVFENCE_POLICY_QUARANTINE || q->now_ns < q->deadline_ns),
+	      ((q->policy & ~REVOKES) != LKVFENCE_POLICY_QUARANTINE || q->now_ns < q->deadline_ns),
 	      "quarantine before its time, or against its policy");
 	/* A busy machine is late, but not by so much. */
 	never(me, held && !(q->flags & LKVFENCE_TRANSFER_QUARANTINED) &&
 	      q->now_ns > q->deadline_ns + PATIENCE_MS * MS, "L8: a deadline was missed");
 	for (uint32_t i = 0; i < q->nr_leases; i++) {
-		out += leases[i].state != LKVFENCE_LEASE_DRAINED;
+		bool proven = leases[i].state == LKVFENCE_LEASE_DRAINED ||
+			      leases[i].state == LKVFENCE_LEASE_REVOKED;
+
+		out += !proven;
 		never(me, i && leases[i].source <= leases[i - 1].source, "order of leases");
-		never(me, (leases[i].state == LKVFENCE_LEASE_DRAINED) != !!leases[i].evidence,
-		      "evidence %u in state %u", leases[i].evidence, leases[i].state);
+		never(me, proven != !!leases[i].evidence, "evidence %u in state %u",
+		      leases[i].evidence, leases[i].state);
 	}
 	never(me, out != q->leases_out, "%u leases out, not %u", out, q->leases_out);
+	never(me, q->flags & LKVFENCE_TRANSFER_REVOCABLE && !out, "revocable, and nothing is out");
 }
 
 static void adopt(struct member *me, int fd, uint64_t generation)
@@ -443,7 +499,7 @@ static void do_bad(struct member *me, int fd)
 		right = -EINVAL;
 		break;
 	case 9:
-		err = sys(fd, CMD(pick(me, 2) ? 9 : 0xe0), NULL);
+		err = sys(fd, CMD(pick(me, 2) ? 0xd : 0xe0), NULL);
 		right = -ENOTTY;
 		break;
 	}
@@ -453,7 +509,7 @@ static void do_bad(struct member *me, int fd)
 
 void crowd_call(struct member *me, int fd, int region)
 {
-	uint32_t what = pick(me, 100);
+	uint32_t what = pick(me, 110);
 
 	if (what < 20)
 		do_begin(me, fd, region, false);
@@ -473,6 +529,14 @@ void crowd_call(struct member *me, int fd, int region)
 		do_adopt(me, fd, region);
 	else if (what < 95)
 		do_stat(me, fd, region);
+	else if (what < 99)
+		crowd_source(me, fd);
+	else if (what < 101)
+		crowd_quiet(me, fd);
+	else if (what < 104)
+		crowd_query_source(me, fd);
+	else if (what < 105)
+		crowd_report(me, fd, region);
 	else
 		do_bad(me, fd);
 }
@@ -486,6 +550,10 @@ static void check_event(struct member *me, const struct lkvfence_event *e)
 	bool timeout = e->outcome == LKVFENCE_OUTCOME_TIMEOUT;
 
 	atomic_fetch_add(&me->crowd->events, 1);
+	if (e->type == LKVFENCE_EVENT_REVOKE) {
+		crowd_check_revoke(me, e);
+		return;
+	}
 	never(me, e->time_ns > (uint64_t)now_ns() || !e->nr_slots || e->pad, "a strange event");
 	if (e->type != LKVFENCE_EVENT_RELEASED) {
 		never(me, e->outcome || e->flags || e->held_ns || e->evidence,

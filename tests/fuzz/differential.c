@@ -41,7 +41,9 @@ static int64_t alive(const char *kind)
 
 static void nothing_left(void)
 {
-	static const char * const kinds[] = { "regions", "handles", "transfers", "leases" };
+	static const char * const kinds[] = {
+		"regions", "handles", "transfers", "leases", "sources",
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		check(until(!alive(kinds[i])), "as many %s are destroyed as were created",

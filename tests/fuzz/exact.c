@@ -21,6 +21,7 @@
 #define LATE_NS		(20000 * MS)
 
 struct mirror m;
+bool exact_has_rxe;
 static int fds[MIRROR_HANDLES];
 static uint64_t seed;
 static uint64_t nr_calls, nr_given_up, nr_expired, nr_events;
@@ -258,6 +259,12 @@ static void note_events(struct mirror_region *r, const struct lkvfence_event *e,
  * Calls
  */
 
+/* As spoil() makes them. */
+static bool is_bad(u64 pointer)
+{
+	return pointer == 8 || pointer == ~0ULL - 7;
+}
+
 static void call(int h, unsigned int cmd)
 {
 	static struct lkvfence_return_item results[EXACT_ITEMS];
@@ -298,8 +305,9 @@ static void call(int h, unsigned int cmd)
 			m.last_generation = c.out.begin.generation;
 		return;
 	}
-	if (c.err == -EFAULT && (cmd == LKVFENCE_IOC_BEGIN || cmd == LKVFENCE_IOC_HOLD) &&
-	    (c.in.begin.ranges == 8 || c.in.begin.ranges == ~0ULL - 7))
+	if (c.err == -EFAULT && is_bad(cmd == LKVFENCE_IOC_SOURCE ? c.in.source.qps :
+				       cmd == LKVFENCE_IOC_BEGIN || cmd == LKVFENCE_IOC_HOLD ?
+				       c.in.begin.ranges : 0))
 		c.below = WRONG_FAULT;
 	if (!find_time(&c, &when)) {
 		if (began)
@@ -350,6 +358,7 @@ static void open_one(unsigned int i, bool must)
 		c.in.open.slot_size = pick(3) ? 65536 : pick(2);
 		c.in.open.mode = pick(3) ? 0600 : pick(01000);
 		c.in.open.base = pick(4) ? 0 : 4096;
+		c.in.open.accepts = pick(4) ? 0 : any_number() & (pick(4) ? LKVFENCE_ACCEPT_ALL : ~0U);
 		if (!pick(8))
 			c.in.open.name[pick(6)] = pick(256);
 		/* A region that has no other name would be there at the end. */
@@ -479,8 +488,8 @@ static void step(void)
 {
 	static const u8 commands[] = {
 		0x10, 0x11, 0x11, 0x11, 0x11, 0x12, 0x12, 0x13, 0x13, 0x13, 0x13, 0x14, 0x14,
-		0x14, 0x14, 0x14, 0x14, 0x15, 0x15, 0x15, 0x16, 0x16, 0x17, 0x17, 0x18, 0x00,
-		0x19, 0x01,
+		0x14, 0x14, 0x14, 0x14, 0x15, 0x15, 0x15, 0x16, 0x16, 0x17, 0x17, 0x18, 0x19,
+		0x1a, 0x1b, 0x1c, 0x00, 0x1d, 0x01,
 	};
 	int h = any_handle();
 	u32 what = pick(100);
@@ -499,7 +508,7 @@ static void step(void)
 		read_one(h);
 	} else {
 		static char name[16];
-		u32 nr = commands[pick(pick(8) ? 25 : ARRAY_SIZE(commands))];
+		u32 nr = commands[pick(pick(8) ? 29 : ARRAY_SIZE(commands))];
 
 		snprintf(name, sizeof(name), "command %#x", nr);
 		doing = name;
@@ -535,6 +544,12 @@ void exact(const struct options *o)
 	m.max_slots = atoll(line_of("/sys/module/lkvfence/parameters/max_slots"));
 	m.max_regions = atoll(line_of("/sys/module/lkvfence/parameters/max_regions"));
 	m.max_transfers = ORACLE_TRANSFERS;
+	m.settle_ns = atoll(line_of("/sys/module/lkvfence/parameters/settle_ms")) * MS;
+	m.revoke_ns = m.settle_ns +
+		atoll(line_of("/sys/module/lkvfence/parameters/revoke_timeout_ms")) * MS;
+	m.max_sources = atoll(line_of("/sys/module/lkvfence/parameters/max_sources"));
+	m.features = can_revoke() ? LKVFENCE_FEATURE_QP : 0;
+	exact_has_rxe = !access("/sys/class/infiniband/rxe0", F_OK);
 	m.last_generation = last_generation();
 	m.pid = getpid();
 	prctl(PR_GET_NAME, m.comm);

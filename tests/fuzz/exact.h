@@ -8,8 +8,11 @@
 
 #define SLOTS		96
 #define EXACT_ITEMS	40
+#define EXACT_QPS	3
 
 extern struct mirror m;
+/* The device rxe0 is there. */
+extern bool exact_has_rxe;
 
 u32 pick(u32 n);
 u64 any_number(void);

@@ -8,6 +8,8 @@ static struct lkvfence_range ranges[ORACLE_RANGES + 2];
 static u32 sources[ORACLE_LEASES + 2];
 static struct lkvfence_return_item items[EXACT_ITEMS];
 static struct lkvfence_lease leases[ORACLE_LEASES + 2];
+static struct lkvfence_qp qps[EXACT_QPS];
+static struct look look;
 
 static u64 a_timeout(void)
 {
@@ -49,6 +51,16 @@ static u32 a_source(void)
 	return pick(30) ? 1 + pick(5) : any_number();
 }
 
+/* Nothing is bound: where access is to be taken away it can't be. */
+static u32 a_policy(void)
+{
+	u32 policy = pick(30) ? pick(6) == 5 ? 2 : pick(2) : 3;
+
+	if (!pick(3))
+		policy |= pick(2) ? LKVFENCE_POLICY_REVOKE : LKVFENCE_POLICY_REVOKE_NOW;
+	return pick(60) ? policy : 1U << pick(32);
+}
+
 static void fill_begin(struct lkvfence_begin *a, bool hold)
 {
 	a->tag = pick(12);
@@ -65,7 +77,7 @@ static void fill_begin(struct lkvfence_begin *a, bool hold)
 	for (u32 i = 0; i < 4; i++)
 		sources[i] = a_source();
 	a->sources = (uintptr_t)sources;
-	a->policy = pick(30) ? pick(6) == 5 ? 2 : pick(2) : 3;
+	a->policy = a_policy();
 	if (hold || !pick(60))
 		a->timeout_ns = pick(3) ? a_timeout() : 0;
 	if (!hold || !pick(60))
@@ -90,6 +102,10 @@ static void fill_return(struct lkvfence_return *a, const struct mirror_region *r
 			.result = 99,
 			.released = 99,
 		};
+		if (!pick(6)) {
+			items[i].status = LKVFENCE_STATUS_REVOKED;
+			items[i].evidence = pick(8) ? 6 + pick(4) : pick(12);
+		}
 		if (!pick(60))
 			items[i].status = pick(4);
 	}
@@ -101,7 +117,7 @@ static void fill_abort(struct lkvfence_abort *a, const struct mirror_region *r)
 	a->tag = pick(12);
 	a->generation = a_generation(r);
 	a->timeout_ns = pick(3) ? a_timeout() : 0;
-	a->policy = pick(8) ? 0 : pick(4);
+	a->policy = pick(8) ? 0 : a_policy();
 	a->reason = pick(10);
 	if (!pick(60))
 		a->flags = 1U << pick(32);
@@ -117,6 +133,68 @@ static void fill_query(struct lkvfence_query *a, const struct mirror_region *r)
 	a->nr_leases = pick(ORACLE_LEASES + 1);
 	a->ranges = (uintptr_t)ranges;
 	a->leases = (uintptr_t)leases;
+}
+
+/*
+ * QPs that aren't there, or are the kernel's. What the kernel will find is known
+ * before: the first one is in the way already.
+ */
+static void fill_source(struct lkvfence_source *a, struct call *c)
+{
+	/* Of the management QP of a port, as the kernel's table has it. */
+	const u32 of_kernel = 1U << 24 | 1;
+	bool rxe0 = pick(2);
+
+	a->flags = pick(4) ? 0 : LKVFENCE_SOURCE_UNBIND;
+	if (!pick(60))
+		a->flags = 1U << pick(32);
+	a->source = a_source();
+	a->nr_qps = a->flags ? pick(8) == 7 : 1 + pick(EXACT_QPS);
+	if (!pick(30))
+		a->nr_qps = pick(2) * (MIRROR_MAX_QPS + 1);
+	a->qps = (uintptr_t)qps;
+	memset(qps, 0, sizeof(qps));
+	strcpy(qps[0].device, rxe0 ? "rxe0" : "mlx5_0");
+	qps[0].number = pick(3) ? of_kernel - 1 - pick(8) : pick(2) ? of_kernel : any_number();
+	if (!pick(20))
+		memset(qps[0].device, 'r', sizeof(qps[0].device));
+	if (!pick(20))
+		qps[0].state = 1 + pick(4);
+	strcpy(a->peer, "somebody");
+	if (!pick(20))
+		memset(a->peer, 'p', sizeof(a->peer));
+	look = (struct look){ .finds = true, .err = -ENODEV };
+	if (rxe0 && exact_has_rxe)
+		look.err = qps[0].number == of_kernel ? -EPERM : -ENOENT;
+	c->qps = qps;
+	c->nr_qps = 1;
+	c->looks = &look;
+	c->nr_looks = !qps[0].state && strnlen(qps[0].device, 64) < 64;
+}
+
+/* No binding is ours, whatever its number. */
+static void fill_quiet(struct lkvfence_quiet *a)
+{
+	a->binding = pick(2) ? pick(100) : any_number();
+	a->qp = pick(2) ? pick(3) : LKVFENCE_QUIET_ALL;
+	a->evidence = pick(12);
+	a->flags = !pick(60);
+}
+
+static void fill_report(struct lkvfence_report *a, const struct mirror_region *r)
+{
+	a->generation = a_generation(r);
+	a->kind = pick(20) ? 1 + pick(3) : pick(5);
+	a->nr_slots = pick(20);
+	a->flags = !pick(60);
+}
+
+static void fill_query_source(struct lkvfence_query_source *a)
+{
+	a->source = a_source();
+	a->flags = pick(30) ? pick(2) : 1U << pick(32);
+	a->nr_qps = pick(30) ? pick(EXACT_QPS + 1) : MIRROR_MAX_QPS + 1;
+	a->qps = (uintptr_t)qps;
 }
 
 struct lkvfence_return_item *fill(struct call *c, const struct mirror_region *r)
@@ -149,6 +227,18 @@ struct lkvfence_return_item *fill(struct call *c, const struct mirror_region *r)
 	case LKVFENCE_IOC_ADOPT:
 		a->adopt.generation = a_generation(r);
 		break;
+	case LKVFENCE_IOC_SOURCE:
+		fill_source(&a->source, c);
+		break;
+	case LKVFENCE_IOC_QUIET:
+		fill_quiet(&a->quiet);
+		break;
+	case LKVFENCE_IOC_REPORT:
+		fill_report(&a->report, r);
+		break;
+	case LKVFENCE_IOC_QUERY_SOURCE:
+		fill_query_source(&a->query_source);
+		break;
 	}
 	c->ranges = ranges;
 	c->sources = sources;
@@ -178,11 +268,15 @@ void spoil(struct call *c, u8 *bytes)
 		c->in.size = 4097 + pick(1 << 20);
 		break;
 	case 4:
-		if (c->cmd != LKVFENCE_IOC_BEGIN && c->cmd != LKVFENCE_IOC_HOLD)
-			break;
 		/* Readable up to its middle at most. */
-		c->in.begin.nr_ranges = 1;
-		c->in.begin.ranges = pick(2) ? 8 : ~0ULL - 7;
+		if (c->cmd == LKVFENCE_IOC_BEGIN || c->cmd == LKVFENCE_IOC_HOLD) {
+			c->in.begin.nr_ranges = 1;
+			c->in.begin.ranges = pick(2) ? 8 : ~0ULL - 7;
+		} else if (c->cmd == LKVFENCE_IOC_SOURCE) {
+			c->in.source.qps = pick(2) ? 8 : ~0ULL - 7;
+			c->nr_qps = 0;
+			c->nr_looks = 0;
+		}
 		break;
 	}
 }

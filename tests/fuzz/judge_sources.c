@@ -147,7 +147,7 @@ static void end_work(const struct context *here, struct mirror_region *mr, u64 b
 	for (u32 i = 0; i < ms->nr_qps && settles; i++)
 		agree(ms->qps[i].state != LKVFENCE_QP_ERR ||
 		      ms->qps[i].err_ns + here->settle_ns > here->time);
-	mirror_conclude(&mirror, mr, ms, shim.now);
+	mirror_conclude(mr, ms, shim.now);
 }
 
 void judge_work(struct delayed_work *work)

@@ -118,7 +118,7 @@ static void abort_one(struct mirror *m, struct mirror_region *r,
 
 	memset(&r->o.report, 0, sizeof(r->o.report));
 	oracle_abort(&r->o, fact, reason, policy, timeout, &limits, c->now);
-	mirror_hear(m, r, caller, 1U << LKVFENCE_EVENT_ENDED, 0, c->earliest);
+	mirror_hear(r, caller, 1U << LKVFENCE_EVENT_ENDED, 0, c->earliest);
 }
 
 /*
@@ -244,7 +244,7 @@ static void do_begin(struct mirror *m, struct mirror_region *r,
  * TAKE, RETURN
  */
 
-static void do_take(struct mirror *m, struct mirror_region *r, const struct call *c)
+static void do_take(struct mirror_region *r, const struct call *c)
 {
 	const struct lkvfence_take *a = &c->in.take;
 	struct transfer_fact *fact = oracle_find(&r->o, a->generation);
@@ -273,10 +273,9 @@ static void do_take(struct mirror *m, struct mirror_region *r, const struct call
 	oracle_take(fact, a->source, c->now);
 	oracle_attach(&r->o, fact, a->source);
 	mirror_find(r, a->generation)->taken++;
-	(void)m;
 }
 
-static bool return_one(struct mirror *m, struct mirror_region *r, const struct call *c,
+static bool return_one(struct mirror_region *r, const struct call *c,
 		       const struct lkvfence_return_item *in,
 		       const struct lkvfence_return_item *out)
 {
@@ -296,13 +295,13 @@ static bool return_one(struct mirror *m, struct mirror_region *r, const struct c
 		memset(&r->o.report, 0, sizeof(r->o.report));
 		released = oracle_return(&r->o, in->generation, in->source,
 					 in->status, in->evidence, c->now);
-		mirror_hear(m, r, c->handle, 0, 0, c->earliest);
+		mirror_hear(r, c->handle, 0, 0, c->earliest);
 	}
 	agree(out->released == released);
 	return !out->result;
 }
 
-static void do_return(struct mirror *m, struct mirror_region *r, const struct call *c)
+static void do_return(struct mirror_region *r, const struct call *c)
 {
 	const struct lkvfence_return *a = &c->in.ret;
 	u32 wrong = 0, accepted = 0;
@@ -317,7 +316,7 @@ static void do_return(struct mirror *m, struct mirror_region *r, const struct ca
 		return;
 	/* Also where the call failed half way: those before took effect. */
 	for (u32 i = 0; i < c->nr_items; i++)
-		accepted += return_one(m, r, c, &c->items[i], &c->results[i]);
+		accepted += return_one(r, c, &c->items[i], &c->results[i]);
 	if (!c->err) {
 		agree(c->nr_items == a->nr_items);
 		agree(c->out.ret.nr_accepted == accepted);
@@ -374,7 +373,7 @@ static void do_abort(struct mirror *m, struct mirror_region *r, const struct cal
 	agree(out->deadline_ns == mirror_find(r, was.generation)->deadline);
 }
 
-static void do_release(struct mirror *m, struct mirror_region *r, const struct call *c)
+static void do_release(struct mirror_region *r, const struct call *c)
 {
 	const struct lkvfence_release *in = &c->in.release, *out = &c->out.release;
 	bool force = in->flags & LKVFENCE_RELEASE_FORCE;
@@ -408,7 +407,7 @@ static void do_release(struct mirror *m, struct mirror_region *r, const struct c
 		oracle_finish(&r->o, fact, c->now);
 	agree(c->lost || out->outcome == r->o.report.outcome);
 	agree(c->lost || out->evidence == r->o.report.evidence);
-	mirror_hear(m, r, c->handle, 1U << LKVFENCE_EVENT_RELEASED, unproven, c->earliest);
+	mirror_hear(r, c->handle, 1U << LKVFENCE_EVENT_RELEASED, unproven, c->earliest);
 }
 
 static void do_adopt(struct mirror *m, struct mirror_region *r, const struct call *c)
@@ -559,16 +558,16 @@ void mirror_call(struct mirror *m, const struct call *c)
 		do_begin(m, r, c, true);
 		break;
 	case LKVFENCE_IOC_TAKE:
-		do_take(m, r, c);
+		do_take(r, c);
 		break;
 	case LKVFENCE_IOC_RETURN:
-		do_return(m, r, c);
+		do_return(r, c);
 		break;
 	case LKVFENCE_IOC_ABORT:
 		do_abort(m, r, c);
 		break;
 	case LKVFENCE_IOC_RELEASE:
-		do_release(m, r, c);
+		do_release(r, c);
 		break;
 	case LKVFENCE_IOC_QUERY:
 		mirror_query(m, r, c);
@@ -580,7 +579,7 @@ void mirror_call(struct mirror *m, const struct call *c)
 		mirror_source(m, r, c);
 		break;
 	case LKVFENCE_IOC_QUIET:
-		mirror_quiet(m, r, c);
+		mirror_quiet(r, c);
 		break;
 	case LKVFENCE_IOC_REPORT:
 		do_report(r, c);

@@ -202,7 +202,7 @@ void mirror_moved(struct mirror_qp *qp, int err, u64 now);
 /* It was looked at when it had settled. */
 void mirror_settled(struct mirror_qp *qp, int err);
 /* What is to be concluded from the state of the QPs. */
-void mirror_conclude(struct mirror *m, struct mirror_region *r,
+void mirror_conclude(struct mirror_region *r,
 		     struct mirror_source *s, u64 now);
 /* The source of a binding, or NULL. */
 struct mirror_source *mirror_find_binding(struct mirror_region *r, u64 binding);
@@ -214,10 +214,10 @@ void mirror_start(struct mirror_source *s, u64 now);
 /* What no handle has, and has no unproven lease, is unbound. */
 void mirror_sweep(struct mirror_region *r);
 void mirror_source(struct mirror *m, struct mirror_region *r, const struct call *c);
-void mirror_quiet(struct mirror *m, struct mirror_region *r, const struct call *c);
+void mirror_quiet(struct mirror_region *r, const struct call *c);
 void mirror_query_source(struct mirror *m, struct mirror_region *r, const struct call *c);
-void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
-		 u32 mute, u32 unproven, u64 earliest);
+void mirror_hear(struct mirror_region *r, int caller, u32 mute, u32 unproven,
+		 u64 earliest);
 void mirror_check_region(struct mirror_region *r);
 void mirror_open(struct mirror *m, const struct call *c);
 void mirror_query(struct mirror *m, struct mirror_region *r, const struct call *c);

@@ -125,7 +125,7 @@ void mirror_settled(struct mirror_qp *qp, int err)
 	}
 }
 
-static void revoked(struct mirror *m, struct mirror_region *r, u32 source,
+static void revoked(struct mirror_region *r, u32 source,
 		    u32 evidence, u64 now)
 {
 	u32 i = 0;
@@ -158,7 +158,7 @@ static void lost(struct mirror_region *r, u32 source)
 }
 
 /* All are quiet: on the weakest of their grounds. One is lost: it is lost. */
-void mirror_conclude(struct mirror *m, struct mirror_region *r,
+void mirror_conclude(struct mirror_region *r,
 		     struct mirror_source *s, u64 now)
 {
 	u32 evidence = LKVFENCE_EVIDENCE_BACKING_GONE, nr_quiet = 0, nr_lost = 0;
@@ -177,7 +177,7 @@ void mirror_conclude(struct mirror *m, struct mirror_region *r,
 		agree(oracle_accepts(&r->o, qp->evidence));
 	}
 	if (nr_quiet == s->nr_qps)
-		revoked(m, r, s->source, evidence, now);
+		revoked(r, s->source, evidence, now);
 	else if (nr_lost)
 		lost(r, s->source);
 	mirror_check_region(r);

@@ -82,8 +82,8 @@ static void start_sources(struct mirror_region *r, u64 generation, u64 now)
 }
 
 /* Who hears of the oracle's report, and what. */
-void mirror_hear(struct mirror *m, struct mirror_region *r, int caller,
-		 u32 mute, u32 unproven, u64 earliest)
+void mirror_hear(struct mirror_region *r, int caller, u32 mute, u32 unproven,
+		 u64 earliest)
 {
 	const struct report *p = &r->o.report;
 	struct mirror_transfer *t;
@@ -237,7 +237,7 @@ void mirror_expire_one(struct mirror *m, struct mirror_region *r,
 
 	memset(&r->o.report, 0, sizeof(r->o.report));
 	agree(oracle_expire(&r->o, fact, &limits, now));
-	mirror_hear(m, r, -1, 0, unproven, earliest);
+	mirror_hear(r, -1, 0, unproven, earliest);
 	mirror_check_region(r);
 }
 
@@ -285,7 +285,7 @@ void mirror_close(struct mirror *m, int handle, u64 earliest, u64 now)
 			memset(&r->o.report, 0, sizeof(r->o.report));
 			oracle_abort(&r->o, fact, LKVFENCE_REASON_ORPHANED, 0, 0,
 				     &limits, now);
-			mirror_hear(m, r, -1, 0, 0, earliest);
+			mirror_hear(r, -1, 0, 0, earliest);
 		}
 		if (nr == r->nr)
 			i++;
