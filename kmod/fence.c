@@ -60,22 +60,24 @@ static void attach_all(struct fence_transfer *t)
 }
 
 /* The lease is proven, or its transfer released: its source is done with it. */
-static void detach(struct fence_transfer *t, struct fence_lease *lease)
+static void detach(struct fence *f, struct fence_transfer *t,
+		   struct fence_lease *lease)
 {
 	if (!lease->bound)
 		return;
 	list_del_init(&lease->of_source);
-	lease->bound->nr_leases--;
+	if (!--lease->bound->nr_leases)
+		f->source_idle = true;
 	lease->bound = NULL;
 	t->nr_bound--;
 }
 
-static void detach_all(struct fence_transfer *t)
+static void detach_all(struct fence *f, struct fence_transfer *t)
 {
 	struct rb_node *n;
 
 	for_each_lease(t, n)
-		detach(t, to_lease(n));
+		detach(f, t, to_lease(n));
 }
 
 bool fence_revocable(const struct fence_transfer *t)
@@ -182,7 +184,7 @@ static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 		f->slots_quarantined -= t->nr_slots;
 	}
 	if (t->nr_bound)
-		detach_all(t);
+		detach_all(f, t);
 
 	/* L7: what wasn't proven is told as such. */
 	if (outcome == LKVFENCE_OUTCOME_TIMEOUT) {
@@ -480,7 +482,7 @@ static bool is_open(const struct fence_lease *lease, u32 status)
 static void prove(struct fence *f, struct fence_transfer *t,
 		  struct fence_lease *lease, u32 state, u32 evidence)
 {
-	detach(t, lease);
+	detach(f, t, lease);
 	lease->state = state;
 	lease->evidence = evidence;
 	t->unproven--;

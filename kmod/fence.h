@@ -205,6 +205,7 @@ struct fence_counts {
  * @tags: transfers that have not ended, by tag
  * @sources: bound sources
  * @nr_sources: how many
+ * @source_idle: one has become free to be unbound; for the caller to clear
  * @accepts: bits: enum lkvfence_evidence that count as proof
  * @clock: times to live and deadlines
  * @held: ended transfers, the oldest first
@@ -227,6 +228,7 @@ struct fence {
 	struct rb_root tags;
 	struct rb_root sources;
 	u32 nr_sources;
+	bool source_idle;
 	u32 accepts;
 	struct timerqueue_head clock;
 	struct list_head held;

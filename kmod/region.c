@@ -215,7 +215,7 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 		if (bits & FENCE_NEWS_RELEASED && !t->pending)
 			transfer_free(t, t->owner);
 	}
-	if (!list_empty(&r->orphan_sources))
+	if (unlikely(r->fence.source_idle))
 		sources_sweep(r);
 	clock_update(r);
 }

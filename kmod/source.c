@@ -155,6 +155,8 @@ void sources_leave(struct handle *h)
 		source_forget_event(s);
 		list_move_tail(&s->of_handle, &h->region->orphan_sources);
 		s->handle = NULL;
+		if (!s->fence.nr_leases)
+			h->region->fence.source_idle = true;
 	}
 }
 
@@ -163,6 +165,7 @@ void sources_sweep(struct region *r)
 	struct source *s, *next;
 
 	lockdep_assert_held(&r->lock);
+	r->fence.source_idle = false;
 	list_for_each_entry_safe(s, next, &r->orphan_sources, of_handle)
 		unbind(s);
 }
