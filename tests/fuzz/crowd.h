@@ -12,7 +12,8 @@
 #define CROWD_HANDLES	5
 #define CROWD_RECENT	16
 #define CROWD_TAGS	20
-#define CROWD_SOURCES	6		/* the second half may be bound */
+#define CROWD_UNBOUND	3		/* sources that nobody binds, */
+#define CROWD_SOURCES	10		/* and all of them */
 #define CROWD_BINDINGS	8
 /* Generations that are followed: as many as are ever begun in one run. */
 #define CROWD_FOLLOWED	(1U << 22)
@@ -79,7 +80,7 @@ void crowd_read(struct member *me, int fd);
 
 /* crowd_sources.c: QPs of a process, which its threads share, and what is asked of them. */
 void crowd_qps_open(void);
-void crowd_source(struct member *me, int fd);
+void crowd_source(struct member *me, int fd, int region);
 void crowd_quiet(struct member *me, int fd);
 void crowd_query_source(struct member *me, int fd);
 void crowd_report(struct member *me, int fd, int region);
@@ -88,6 +89,8 @@ void crowd_check_revoke(struct member *me, const struct lkvfence_event *e);
 /* Used between the files of calls. */
 uint32_t crowd_pick(struct member *me, uint32_t n);
 uint64_t crowd_generation(struct member *me, int region);
+/* A transfer of that source's, which is revoked. */
+void crowd_revoke(struct member *me, int fd, int region, uint32_t source);
 bool crowd_answer(struct member *me, unsigned int cmd, int err, const int *may);
 
 #define MAY(...)	((const int []){ __VA_ARGS__, 0 })

@@ -26,6 +26,11 @@ uint64_t crowd_generation(struct member *me, int region)
 	return atomic_load(&me->crowd->recent[region][pick(me, CROWD_RECENT)]);
 }
 
+static uint32_t a_source(struct member *me)
+{
+	return pick(me, pick(me, 3) ? CROWD_UNBOUND : CROWD_SOURCES);
+}
+
 static void tell(struct member *me, uint64_t generation, unsigned int what,
 		 unsigned int excludes)
 {
@@ -166,7 +171,7 @@ static void do_return(struct member *me, int fd, int region)
 	uint32_t nr = pick(me, 20) ? 1 + pick(me, 4) : 24;
 
 	for (uint32_t i = 0; i < nr; i++)
-		items[i] = a_return(me, a_generation(me, region), pick(me, CROWD_SOURCES));
+		items[i] = a_return(me, a_generation(me, region), a_source(me));
 	return_all(me, fd, region, items, nr);
 }
 
@@ -210,23 +215,23 @@ static uint32_t revokes(struct member *me)
 	}
 }
 
-static void do_begin(struct member *me, int fd, int region, bool hold)
+/* BEGIN or HOLD, with up to three sources from @first on. The generation; 0: refused. */
+static uint64_t start(struct member *me, int fd, int region, bool hold, uint32_t first,
+		      uint32_t nr_sources)
 {
 	unsigned int cmd = hold ? LKVFENCE_IOC_HOLD : LKVFENCE_IOC_BEGIN;
 	uint32_t nr = 1 + pick(me, 2), slots = crowd_slots[region];
-	struct lkvfence_return_item items[3];
 	struct lkvfence_range ranges[2];
-	uint32_t sources[3];
+	uint32_t sources[3] = { first, first + 1, first + 2 };
 	struct lkvfence_begin a = {
 		.size = sizeof(a),
 		.tag = pick(me, CROWD_TAGS),
 		.ranges = (uintptr_t)ranges,
 		.nr_ranges = nr,
 		.sources = (uintptr_t)sources,
-		.nr_sources = pick(me, 3),
+		.nr_sources = nr_sources,
 		.policy = (pick(me, 40) ? pick(me, 2) : LKVFENCE_POLICY_QUARANTINE) | revokes(me),
 	};
-	uint32_t first = pick(me, 3) ? 0 : CROWD_SOURCES / 2;
 	bool inside;
 	int err;
 
@@ -235,18 +240,16 @@ static void do_begin(struct member *me, int fd, int region, bool hold)
 		ranges[i].first = i * slots / 2 + pick(me, slots / 2 - 2);
 		ranges[i].count = 1 + pick(me, 2);
 	}
-	for (uint32_t i = 0; i < 3; i++)
-		sources[i] = first + i;
 	if (hold)
 		a.timeout_ns = pick(me, 2) ? (CROWD_MIN_MS + pick(me, 60)) * MS : 0;
 	else if (!pick(me, 8))
 		a.ttl_ns = (CROWD_MIN_MS + pick(me, 60)) * MS;
 	err = sys(fd, cmd, &a);
 	if (!answer(me, cmd, err, MAY(-EBUSY, -EEXIST, -ENOSPC, -ESHUTDOWN))) {
-		never(me, err == -ESHUTDOWN && (!first || !a.nr_sources),
+		never(me, err == -ESHUTDOWN && first + nr_sources <= CROWD_UNBOUND,
 		      "BEGIN: no source is bound, and yet one is revoked");
 		if (err == -ENOSPC || err == -ESHUTDOWN)
-			return;
+			return 0;
 		never(me, a.busy_generation < me->crowd->first_generation,
 		      "no generation is in the way");
 		never(me, err == -EEXIST && a.busy_tag != a.tag, "another tag is in the way");
@@ -255,7 +258,7 @@ static void do_begin(struct member *me, int fd, int region, bool hold)
 			inside |= a.busy_slot - ranges[i].first < ranges[i].count;
 		never(me, err == -EBUSY && !inside, "slot %u in the way was not asked for",
 		      a.busy_slot);
-		return;
+		return 0;
 	}
 	atomic_fetch_add(&me->crowd->begun, 1);
 	tell(me, a.generation, TOLD_BEGUN, 0);
@@ -268,16 +271,24 @@ static void do_begin(struct member *me, int fd, int region, bool hold)
 	if (a.state == LKVFENCE_STATE_RELEASED)
 		tell(me, a.generation, TOLD_AT_ONCE, TOLD_ANSWER | TOLD_RETURN);
 	atomic_store(&me->crowd->recent[region][pick(me, CROWD_RECENT)], a.generation);
+	return a.generation;
+}
+
+static void do_begin(struct member *me, int fd, int region, bool hold)
+{
+	uint32_t first = pick(me, 3) ? 0 : pick(me, CROWD_SOURCES - 2), nr = pick(me, 3);
+	uint64_t generation = start(me, fd, region, hold, first, nr);
+	struct lkvfence_return_item items[3];
 
 	/* Most live as they should, so that there is room for more. */
-	if (!pick(me, 4))
+	if (!generation || !pick(me, 4))
 		return;
-	for (uint32_t i = 0; i < a.nr_sources; i++)
-		items[i] = a_return(me, a.generation, sources[i]);
-	if (a.nr_sources)
-		return_all(me, fd, region, items, a.nr_sources);
+	for (uint32_t i = 0; i < nr; i++)
+		items[i] = a_return(me, generation, first + i);
+	if (nr)
+		return_all(me, fd, region, items, nr);
 	if (!hold && pick(me, 4))
-		release(me, fd, a.generation);
+		release(me, fd, generation);
 }
 
 static void do_take(struct member *me, int fd, int region)
@@ -285,31 +296,20 @@ static void do_take(struct member *me, int fd, int region)
 	struct lkvfence_take a = {
 		.size = sizeof(a),
 		.generation = a_generation(me, region),
-		.source = pick(me, CROWD_SOURCES),
+		.source = a_source(me),
 	};
 
 	if (a.generation)
 		answer(me, LKVFENCE_IOC_TAKE, sys(fd, LKVFENCE_IOC_TAKE, &a),
-		       a.source < CROWD_SOURCES / 2 ? MAY(-ECANCELED, -EEXIST, -ESTALE) :
+		       a.source < CROWD_UNBOUND ? MAY(-ECANCELED, -EEXIST, -ESTALE) :
 		       MAY(-ECANCELED, -EEXIST, -ESTALE, -ESHUTDOWN));
 }
 
-static void do_abort(struct member *me, int fd, int region)
+static void end(struct member *me, int fd, struct lkvfence_abort a)
 {
-	struct lkvfence_abort a = {
-		.size = sizeof(a),
-		.flags = pick(me, 2) ? 0 : LKVFENCE_ABORT_BY_TAG,
-		.generation = a_generation(me, region),
-		.tag = pick(me, CROWD_TAGS),
-		.timeout_ns = pick(me, 2) ? 0 : (CROWD_MIN_MS + pick(me, 60)) * MS,
-		.policy = (pick(me, 60) ? 0 : LKVFENCE_POLICY_QUARANTINE) | revokes(me),
-		.reason = pick(me, 2) ? 0 : LKVFENCE_REASON_ABORTED + pick(me, 5),
-	};
 	uint64_t asked = a.generation, tag = a.tag;
 	int64_t now;
 
-	if (!a.generation)
-		return;
 	if (!answer(me, LKVFENCE_IOC_ABORT, sys(fd, LKVFENCE_IOC_ABORT, &a),
 		    a.flags ? MAY(-ENOENT) : MAY(-ESTALE)))
 		return;
@@ -331,6 +331,34 @@ static void do_abort(struct member *me, int fd, int region)
 		/* L8 */
 		never(me, a.deadline_ns > (uint64_t)now + LONGEST_MS * MS, "too late a deadline");
 	}
+}
+
+static void do_abort(struct member *me, int fd, int region)
+{
+	struct lkvfence_abort a = {
+		.size = sizeof(a),
+		.flags = pick(me, 2) ? 0 : LKVFENCE_ABORT_BY_TAG,
+		.generation = a_generation(me, region),
+		.tag = pick(me, CROWD_TAGS),
+		.timeout_ns = pick(me, 2) ? 0 : (CROWD_MIN_MS + pick(me, 60)) * MS,
+		.policy = (pick(me, 60) ? 0 : LKVFENCE_POLICY_QUARANTINE) | revokes(me),
+		.reason = pick(me, 2) ? 0 : LKVFENCE_REASON_ABORTED + pick(me, 5),
+	};
+
+	if (a.generation)
+		end(me, fd, a);
+}
+
+void crowd_revoke(struct member *me, int fd, int region, uint32_t source)
+{
+	struct lkvfence_abort a = {
+		.size = sizeof(a),
+		.policy = LKVFENCE_POLICY_REVOKE_NOW,
+		.generation = start(me, fd, region, pick(me, 2), source, 1),
+	};
+
+	if (a.generation)
+		end(me, fd, a);
 }
 
 static void check_query(struct member *me, const struct lkvfence_query *q,
@@ -530,7 +558,7 @@ void crowd_call(struct member *me, int fd, int region)
 	else if (what < 95)
 		do_stat(me, fd, region);
 	else if (what < 99)
-		crowd_source(me, fd);
+		crowd_source(me, fd, region);
 	else if (what < 101)
 		crowd_quiet(me, fd);
 	else if (what < 104)

@@ -54,12 +54,29 @@ static uint32_t a_qp(struct member *me)
 	return number;
 }
 
-void crowd_source(struct member *me, int fd)
+static void quiet(struct member *me, int fd, uint64_t binding)
+{
+	static const uint32_t evidence[] = {
+		LKVFENCE_EVIDENCE_RQ_FLUSHED, LKVFENCE_EVIDENCE_QP_DESTROYED,
+		LKVFENCE_EVIDENCE_MR_DEREGISTERED,
+	};
+	struct lkvfence_quiet a = {
+		.size = sizeof(a),
+		.binding = binding,
+		.qp = crowd_pick(me, 2) ? LKVFENCE_QUIET_ALL : crowd_pick(me, 2),
+		.evidence = evidence[crowd_pick(me, 3)],
+	};
+
+	crowd_answer(me, LKVFENCE_IOC_QUIET, sys(fd, LKVFENCE_IOC_QUIET, &a),
+		     MAY(-ENOENT, -EBUSY, -EALREADY, -ERANGE, -EOPNOTSUPP));
+}
+
+void crowd_source(struct member *me, int fd, int region)
 {
 	struct lkvfence_qp names[2] = { 0 };
 	struct lkvfence_source a = {
 		.size = sizeof(a),
-		.source = CROWD_SOURCES / 2 + crowd_pick(me, CROWD_SOURCES / 2),
+		.source = CROWD_UNBOUND + crowd_pick(me, CROWD_SOURCES - CROWD_UNBOUND),
 		.qps = (uintptr_t)names,
 		.nr_qps = 1 + !crowd_pick(me, 3),
 		.peer = "the crowd",
@@ -89,23 +106,16 @@ void crowd_source(struct member *me, int fd)
 		never(me, atomic_load(&me->crowd->bindings[i]) == a.binding,
 		      "binding %llu is given twice", (unsigned long long)a.binding);
 	atomic_store(&me->crowd->bindings[crowd_pick(me, CROWD_BINDINGS)], a.binding);
+	/* Most are soon revoked, and spoken for. */
+	if (crowd_pick(me, 4))
+		crowd_revoke(me, fd, region, a.source);
+	if (!crowd_pick(me, 3))
+		quiet(me, fd, a.binding);
 }
 
 void crowd_quiet(struct member *me, int fd)
 {
-	static const uint32_t evidence[] = {
-		LKVFENCE_EVIDENCE_RQ_FLUSHED, LKVFENCE_EVIDENCE_QP_DESTROYED,
-		LKVFENCE_EVIDENCE_MR_DEREGISTERED,
-	};
-	struct lkvfence_quiet a = {
-		.size = sizeof(a),
-		.binding = atomic_load(&me->crowd->bindings[crowd_pick(me, CROWD_BINDINGS)]),
-		.qp = crowd_pick(me, 2) ? LKVFENCE_QUIET_ALL : crowd_pick(me, 2),
-		.evidence = evidence[crowd_pick(me, 3)],
-	};
-
-	crowd_answer(me, LKVFENCE_IOC_QUIET, sys(fd, LKVFENCE_IOC_QUIET, &a),
-		     MAY(-ENOENT, -EBUSY, -EALREADY, -ERANGE, -EOPNOTSUPP));
+	quiet(me, fd, atomic_load(&me->crowd->bindings[crowd_pick(me, CROWD_BINDINGS)]));
 }
 
 void crowd_query_source(struct member *me, int fd)
@@ -124,7 +134,7 @@ void crowd_query_source(struct member *me, int fd)
 			  MAY(-ENOENT)))
 		return;
 	never(me, a.flags ? a.source < asked : a.source != asked, "QUERY_SOURCE of another");
-	never(me, a.source < CROWD_SOURCES / 2 || !a.binding || !a.pid || !a.nr_qps ||
+	never(me, a.source < CROWD_UNBOUND || !a.binding || !a.pid || !a.nr_qps ||
 	      a.nr_qps > 2 || strcmp(a.peer, "the crowd"), "a strange source");
 	for (uint32_t i = 0; i < a.nr_qps && i < 2; i++) {
 		quiet += got[i].state == LKVFENCE_QP_QUIET;
@@ -165,7 +175,7 @@ void crowd_report(struct member *me, int fd, int region)
 void crowd_check_revoke(struct member *me, const struct lkvfence_event *e)
 {
 	atomic_fetch_add(&me->crowd->revoked, 1);
-	never(me, !me->crowd->can_revoke || !e->generation || e->tag < CROWD_SOURCES / 2 ||
+	never(me, !me->crowd->can_revoke || !e->generation || e->tag < CROWD_UNBOUND ||
 	      e->tag >= CROWD_SOURCES || e->time_ns > (uint64_t)now_ns() ||
 	      e->reason != LKVFENCE_REASON_REVOKED || e->held_ns || e->flags || e->outcome ||
 	      e->evidence || e->nr_slots || e->pad, "a strange REVOKE of source %llu",
