@@ -133,7 +133,7 @@ static void set_state(struct bound_qp *qp, u32 state)
 	/* Its owner may have been faster. */
 	if (qp->state != LKVFENCE_QP_QUIET) {
 		qp->state = state;
-		qp->err_ns = ktime_get_ns();
+		qp->settled_ns = ktime_get_ns() + param_settle_ns();
 	}
 	mutex_unlock(lock);
 }
@@ -166,7 +166,7 @@ static bool stayed(int err)
 }
 
 /* Step 4: time has passed for a QP. */
-static void settle_qps(struct source *s, u64 settle_ns)
+static void settle_qps(struct source *s)
 {
 	struct region *r = s->region;
 	u32 i;
@@ -176,7 +176,7 @@ static void settle_qps(struct source *s, u64 settle_ns)
 		int err;
 
 		if (READ_ONCE(qp->state) != LKVFENCE_QP_ERR ||
-		    ktime_get_ns() < qp->err_ns + settle_ns)
+		    ktime_get_ns() < qp->settled_ns)
 			continue;
 		err = qp_check(&qp->id, true);
 		mutex_lock(&r->lock);
@@ -204,7 +204,7 @@ struct verdict {
 	u64 next_ns;
 };
 
-static struct verdict judge(const struct source *s, u64 settle_ns)
+static struct verdict judge(const struct source *s)
 {
 	struct verdict v = {
 		.quiet		= true,
@@ -224,7 +224,7 @@ static struct verdict judge(const struct source *s, u64 settle_ns)
 			v.lost = true;
 			break;
 		case LKVFENCE_QP_ERR:
-			v.next_ns = min(v.next_ns, qp->err_ns + settle_ns);
+			v.next_ns = min(v.next_ns, qp->settled_ns);
 			break;
 		}
 		v.quiet = false;
@@ -233,7 +233,7 @@ static struct verdict judge(const struct source *s, u64 settle_ns)
 }
 
 /* Step 5. Returns when to look again. */
-static u64 conclude(struct source *s, u64 settle_ns)
+static u64 conclude(struct source *s)
 {
 	struct region *r = s->region;
 	struct verdict v;
@@ -241,7 +241,7 @@ static u64 conclude(struct source *s, u64 settle_ns)
 
 	do {
 		mutex_lock(&r->lock);
-		v = judge(s, settle_ns);
+		v = judge(s);
 		nr = 0;
 		if (!s->bound)
 			v.next_ns = NEVER;
@@ -260,7 +260,6 @@ static u64 conclude(struct source *s, u64 settle_ns)
 static void revoke_work(struct work_struct *work)
 {
 	struct source *s = container_of(to_delayed_work(work), struct source, work);
-	u64 settle_ns = param_settle_ns();
 	struct region *r = s->region;
 	/* Doesn't change once the region exists. */
 	bool settles = fence_accepts(&r->fence, LKVFENCE_EVIDENCE_QP_ERR_SETTLED);
@@ -269,8 +268,8 @@ static void revoke_work(struct work_struct *work)
 	if (end_transfers(s)) {
 		take_access(s);
 		if (settles)
-			settle_qps(s, settle_ns);
-		next = conclude(s, settle_ns);
+			settle_qps(s);
+		next = conclude(s);
 		now = ktime_get_ns();
 		if (settles && next != NEVER)
 			queue_later(s, nsecs_to_jiffies(next > now ? next - now : 0) + 1);

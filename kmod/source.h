@@ -27,7 +27,8 @@ struct region;
  * @source: whose
  * @state: enum lkvfence_qp_state; guarded by region->lock, like the rest
  * @evidence: enum lkvfence_evidence, once quiet
- * @err_ns: when the kernel had moved it
+ * @settled_ns: when it will have settled, once the kernel had moved it; by the
+ *	settle time of then
  */
 struct bound_qp {
 	struct lkvfence_qp name;
@@ -36,7 +37,7 @@ struct bound_qp {
 	struct source *source;
 	u8 state;
 	u8 evidence;
-	u64 err_ns;
+	u64 settled_ns;
 };
 
 /**

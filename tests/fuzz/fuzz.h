@@ -36,7 +36,6 @@ struct context {
 	u32 nr_looks;
 	struct look looks[2 * MIRROR_MAX_QPS];
 	struct source *source;		/* of the work */
-	u64 settle_ns;			/* as it was when the work began */
 	u64 time;			/* when it last saw the time */
 };
 

@@ -110,13 +110,13 @@ void qps_ends(enum qps_call call, const struct qp_id *id, int err)
 	if (call == QPS_CHECK) {
 		/* Only what has settled is looked at. */
 		if (qp) {
-			agree(qp->err_ns + context->settle_ns <= shim.now);
+			agree(qp->settled_ns <= shim.now);
 			mirror_settled(qp, err);
 		}
 		return;
 	}
 	if (qp)
-		mirror_moved(qp, err, shim.now);
+		mirror_moved(qp, err, shim.now + param_settle_ns());
 	/* Who has bound it in the meantime is too late. */
 	mirror_end_sharers(&mirror, qps_identity(id), shim.now);
 }
@@ -146,7 +146,7 @@ static void end_work(const struct context *here, struct mirror_region *mr, u64 b
 		return;
 	for (u32 i = 0; i < ms->nr_qps && settles; i++)
 		agree(ms->qps[i].state != LKVFENCE_QP_ERR ||
-		      ms->qps[i].err_ns + here->settle_ns > here->time);
+		      ms->qps[i].settled_ns > here->time);
 	mirror_conclude(mr, ms, shim.now);
 }
 
@@ -163,7 +163,6 @@ void judge_work(struct delayed_work *work)
 		identities[i] = qps_identity(&s->qps[i].id);
 	judge_enter(&here, -1);
 	here.source = s;
-	here.settle_ns = param_settle_ns();
 	here.time = shim.now;
 	begin_work(s, identities, bound);
 	shim_run_delayed(work);
@@ -211,9 +210,8 @@ static void judge_progress(const struct mirror_region *mr, const struct mirror_s
 
 		if (qp->state == LKVFENCE_QP_OPEN)
 			latest = 0;
-		/* The settle time may have been another one then. */
 		if (qp->state == LKVFENCE_QP_ERR && settles)
-			latest = min(latest, qp->err_ns + 600 * 1000 * NSEC_PER_MSEC);
+			latest = min(latest, qp->settled_ns);
 	}
 	if (latest == U64_MAX)
 		return;

@@ -56,7 +56,7 @@ struct mirror_qp {
 	u32 identity;			/* a number that stands for the very QP */
 	u32 state;			/* enum lkvfence_qp_state */
 	u32 evidence;
-	u64 err_ns;
+	u64 settled_ns;
 };
 
 /* Beside what the oracle knows of a bound source. */
@@ -198,7 +198,7 @@ void mirror_end_source(struct mirror *m, struct mirror_region *r,
 		       struct mirror_source *s, u64 now);
 void mirror_end_sharers(struct mirror *m, u32 identity, u64 now);
 /* A QP was moved to ERR, or could not be. */
-void mirror_moved(struct mirror_qp *qp, int err, u64 now);
+void mirror_moved(struct mirror_qp *qp, int err, u64 settled);
 /* It was looked at when it had settled. */
 void mirror_settled(struct mirror_qp *qp, int err);
 /* What is to be concluded from the state of the QPs. */

@@ -104,13 +104,13 @@ void mirror_end_sharers(struct mirror *m, u32 identity, u64 now)
 			b->doomed |= b->identities[i] == identity;
 }
 
-void mirror_moved(struct mirror_qp *qp, int err, u64 now)
+void mirror_moved(struct mirror_qp *qp, int err, u64 settled)
 {
 	/* Its owner may have been faster. */
 	if (qp->state == LKVFENCE_QP_QUIET)
 		return;
 	qp->state = err ? LKVFENCE_QP_LOST : LKVFENCE_QP_ERR;
-	qp->err_ns = now;
+	qp->settled_ns = settled;
 }
 
 void mirror_settled(struct mirror_qp *qp, int err)
