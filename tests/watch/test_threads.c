@@ -164,6 +164,109 @@ static void test_release_before_the_question(void **state)
 	lkvfence_watch_close(w);
 }
 
+/* Stopped, and released, before it has begun: it is taken out once */
+static void stop_meanwhile(void)
+{
+	struct watched *e;
+
+	assert_int_equal(pthread_create(&thread, NULL, stop_watch, NULL), 0);
+	while ((e = watch__get(w, 5, false))) {
+		watch__put(w, e);
+		sched_yield();
+	}
+}
+
+static void stop_and_release(struct lkvfence_query *query, int nth)
+{
+	if (nth != 1)
+		return;
+	stop_meanwhile();
+	fake_release(query->generation);
+}
+
+static void test_stop_before_the_question(void **state)
+{
+	(void)state;
+	w = fake_watch(0);
+	fake_held(5, 10, 6);
+	fake.on_query = stop_and_release;
+	assert_int_equal(lkvfence_watch_start(w, 5), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(atomic_load(&changed), 0);
+	assert_int_equal(stat_of(w).watched, 0);
+	assert_int_equal(stat_of(w).started, 0);
+	lkvfence_watch_close(w);
+}
+
+/* Stopped in the middle of the last look: then it doesn't soak */
+static void stop_in_between(int nth)
+{
+	if (nth == stop_at)
+		stop_meanwhile();
+}
+
+static void test_stop_while_released(void **state)
+{
+	struct lkvfence_event e = fake_event(5, LKVFENCE_EVENT_RELEASED, LKVFENCE_EVENT_TAINTED);
+
+	(void)state;
+	w = fake_watch(LKVFENCE_WATCH_SOAK);
+	fake_held(5, 10, 6);
+	assert_int_equal(lkvfence_watch_start(w, 5), 6);
+	fake_write_k(10, 0);
+	fake.crcs = 0;
+	fake.on_crc = stop_in_between;
+	stop_at = 4;
+	assert_int_equal(lkvfence_watch_event(w, &e), 1);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(atomic_load(&changed), 0);
+	assert_int_equal(stat_of(w).watched, 0);
+	assert_int_equal(stat_of(w).soaking, 0);
+	lkvfence_watch_close(w);
+}
+
+/* The same event twice at once, by mistake: one of them counts */
+static void release_again(int nth)
+{
+	bool waiting = false;
+	struct watched *e;
+
+	if (nth != stop_at)
+		return;
+	assert_int_equal(pthread_create(&thread, NULL, read_event, NULL), 0);
+	/* the tree's reference, this thread's two, and the other's */
+	while (!waiting) {
+		e = watch__get(w, 5, false);
+		pthread_mutex_lock(&w->lock);
+		waiting = e->refs == 4;
+		pthread_mutex_unlock(&w->lock);
+		watch__put(w, e);
+		sched_yield();
+	}
+}
+
+static void test_released_twice_at_once(void **state)
+{
+	struct lkvfence_event e = fake_event(5, LKVFENCE_EVENT_RELEASED, LKVFENCE_EVENT_TAINTED);
+
+	(void)state;
+	w = fake_watch(LKVFENCE_WATCH_SOAK);
+	fake_held(5, 10, 6);
+	event = e;
+	assert_int_equal(lkvfence_watch_start(w, 5), 6);
+	fake_write_k(10, 0);
+	fake.crcs = 0;
+	fake.on_crc = release_again;
+	stop_at = 4;
+	assert_int_equal(lkvfence_watch_event(w, &e), 1);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(atomic_load(&changed), 0);
+	assert_int_equal(stat_of(w).released, 1);
+	assert_int_equal(stat_of(w).watched, 0);
+	assert_int_equal(stat_of(w).soaking, 1);
+	lkvfence_watch_close(w);
+}
+
 /*
  * Eight players, each with slots that are held and released over and over. One
  * of their threads begins to watch while the other one reads the release, and
@@ -275,6 +378,9 @@ int main(void)
 		FAKE_TEST(test_stop_cuts_short),
 		FAKE_TEST(test_look_gives_way),
 		FAKE_TEST(test_release_before_the_question),
+		FAKE_TEST(test_stop_before_the_question),
+		FAKE_TEST(test_stop_while_released),
+		FAKE_TEST(test_released_twice_at_once),
 		{ "test_many_threads: checksums", test_many_threads, fake_setup, fake_teardown,
 		  &checksums },
 		{ "test_many_threads: pattern", test_many_threads, fake_setup, fake_teardown,
