@@ -74,6 +74,9 @@ void qps_begins(enum qps_call call, const struct qp_id *id)
 
 	agree(context && id && (call != QPS_TO_ERR || context->source));
 	asleep = shim_fall_asleep();
+	/* L6b: all whom it concerns have been told before. */
+	if (call == QPS_TO_ERR)
+		judge_all();
 	meanwhile();
 	shim_wake_up(asleep);
 }
@@ -196,29 +199,6 @@ void judge_works(bool all)
  * Looking
  */
 
-/* L8: what isn't over goes on by itself, in time. */
-static void judge_progress(const struct mirror_region *mr, const struct mirror_source *ms,
-			   const struct source *s)
-{
-	bool settles = oracle_accepts(&mr->o, LKVFENCE_EVIDENCE_QP_ERR_SETTLED);
-	u64 latest = U64_MAX;
-
-	if (shim_is_running(&s->work))
-		return;
-	for (u32 i = 0; i < ms->nr_qps; i++) {
-		const struct mirror_qp *qp = &ms->qps[i];
-
-		if (qp->state == LKVFENCE_QP_OPEN)
-			latest = 0;
-		if (qp->state == LKVFENCE_QP_ERR && settles)
-			latest = min(latest, qp->settled_ns);
-	}
-	if (latest == U64_MAX)
-		return;
-	agree(s->work.work.pending);
-	agree(s->work.due <= max(latest, shim.now) + 2 * SHIM_JIFFY_NS);
-}
-
 static u32 state_of(const struct fence_source *s)
 {
 	switch (s->state) {
@@ -231,6 +211,34 @@ static u32 state_of(const struct fence_source *s)
 	default:
 		return ACCESS_LOST;
 	}
+}
+
+/* L8: what isn't over goes on by itself, in time. */
+static void judge_progress(const struct mirror_region *mr, const struct mirror_source *ms,
+			   const struct source *s)
+{
+	bool settles = oracle_accepts(&mr->o, LKVFENCE_EVIDENCE_QP_ERR_SETTLED);
+	u64 latest = U64_MAX;
+	u32 nr_quiet = 0;
+
+	if (shim_is_running(&s->work))
+		return;
+	for (u32 i = 0; i < ms->nr_qps; i++) {
+		const struct mirror_qp *qp = &ms->qps[i];
+
+		if (qp->state == LKVFENCE_QP_OPEN)
+			latest = 0;
+		if (qp->state == LKVFENCE_QP_ERR && settles)
+			latest = min(latest, qp->settled_ns);
+		nr_quiet += qp->state == LKVFENCE_QP_QUIET;
+	}
+	/* What has just been told waits for nothing. */
+	if (nr_quiet == ms->nr_qps && state_of(&s->fence) != ACCESS_REVOKED)
+		latest = 0;
+	if (latest == U64_MAX)
+		return;
+	agree(s->work.work.pending);
+	agree(s->work.due <= max(latest, shim.now) + 2 * SHIM_JIFFY_NS);
 }
 
 void judge_sources(const struct mirror_region *mr, struct region *r)
