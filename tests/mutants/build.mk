@@ -8,7 +8,7 @@
 # Prints TAP.
 
 .PHONY: check-mutants
-check-mutants: e2e-programs $(B)/mutants/clear $(if $(MUTANTS),,$(MODEL_O) $(FENCE_TESTS))
+check-mutants: e2e-programs rdma-programs $(B)/mutants/clear $(if $(MUTANTS),,$(MODEL_O) $(FENCE_TESTS))
 	@tests/mutants/check $(if $(MUTANTS),$(MUTANTS),-- tests/model/teeth $(MODEL) $(FENCE_T) $(MODEL_CC))
 
 $(B)/mutants/clear: tests/mutants/clear.c $(E2E)/obj/e2e.o $(B)/lib/liblkvfence.a
