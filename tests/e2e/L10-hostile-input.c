@@ -71,6 +71,32 @@ static uint64_t a_generation(int fd)
 	return sys(fd, LKVFENCE_IOC_QUERY, &q) ? number() : q.generation;
 }
 
+/* REVOKE is carried out nowhere here, and asked for all the same. */
+static uint32_t a_policy(void)
+{
+	return below(3) | (below(4) ? 0 : below(4) << 8);
+}
+
+/* QPs of this machine: none, that of its management, and anything. */
+static void some_qps(void)
+{
+	static const char * const devices[] = { "rxe0", "rxe1", "", "rxe0/1", "%s" };
+	static const uint32_t numbers[] = { 0, 1, 17, 0x01000001, UINT32_MAX };
+	struct lkvfence_qp *qp = (void *)inner;
+	int i;
+
+	memset(qp, 0, 4 * sizeof(*qp));
+	for (i = 0; i < 4; i++) {
+		if (below(8))
+			snprintf(qp[i].device, sizeof(qp[i].device), "%s",
+				 devices[below(ARRAY_SIZE(devices))]);
+		else
+			memset(qp[i].device, 'x', sizeof(qp[i].device));
+		qp[i].number = below(2) ? numbers[below(ARRAY_SIZE(numbers))] : rnd();
+		qp[i].state = below(8) ? 0 : number();
+	}
+}
+
 static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 {
 	struct lkvfence_range *range = (void *)inner;
@@ -86,7 +112,7 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 		arg->begin.sources = pointer();
 		arg->begin.nr_ranges = below(4);
 		arg->begin.nr_sources = below(4);
-		arg->begin.policy = below(3);
+		arg->begin.policy = a_policy();
 		if (cmd->cmd == LKVFENCE_IOC_HOLD && below(2))
 			arg->begin.timeout_ns = 10 * MS + below(100 * MS);
 		else if (cmd->cmd == LKVFENCE_IOC_BEGIN && below(2))
@@ -113,7 +139,7 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 		arg->abort.flags = below(2);
 		arg->abort.generation = a_generation(fd);
 		arg->abort.tag = below(16);
-		arg->abort.policy = below(3);
+		arg->abort.policy = a_policy();
 		arg->abort.timeout_ns = below(2) ? 10 * MS : 0;
 		break;
 	case LKVFENCE_IOC_RELEASE:
@@ -130,6 +156,30 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 		break;
 	case LKVFENCE_IOC_ADOPT:
 		arg->adopt.generation = a_generation(fd);
+		break;
+	case LKVFENCE_IOC_SOURCE:
+		arg->source.flags = !below(4);
+		arg->source.source = below(66);
+		arg->source.nr_qps = below(8) ? below(4) : number();
+		arg->source.qps = pointer();
+		memset(arg->source.peer, 'p', below(66) % 65);
+		some_qps();
+		break;
+	case LKVFENCE_IOC_QUIET:
+		arg->quiet.binding = below(64);
+		arg->quiet.qp = below(4) ? below(4) : LKVFENCE_QUIET_ALL;
+		arg->quiet.evidence = below(12);
+		break;
+	case LKVFENCE_IOC_REPORT:
+		arg->report.generation = a_generation(fd);
+		arg->report.kind = below(5);
+		arg->report.nr_slots = below(4) ? below(66) : number();
+		break;
+	case LKVFENCE_IOC_QUERY_SOURCE:
+		arg->query_source.flags = below(2);
+		arg->query_source.source = below(66);
+		arg->query_source.qps = pointer();
+		arg->query_source.nr_qps = below(8) ? below(4) : number();
 		break;
 	default:
 		snprintf(arg->open.name, sizeof(arg->open.name), NAME);
@@ -213,6 +263,8 @@ int main(void)
 	stat = stat_of(f);
 	check(adds_up(&stat), "begun = alive + released: %" PRIu64 " = %" PRIu64 " + ...",
 	      (uint64_t)stat.begun, (uint64_t)stat.transfers_alive);
+	check(!stat.sources && !stat.sources_revoked && !stat.sources_lost && !stat.revokes,
+	      "nothing was bound, and nothing revoked");
 	clear(f);
 	stat = stat_of(f);
 	check(!stat.slots_taken && !stat.slots_held && !stat.slots_quarantined &&

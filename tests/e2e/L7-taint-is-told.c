@@ -2,26 +2,6 @@
 /* L7: a release without proof says so: in the event, the counters and the log. */
 #include "e2e.h"
 
-/* Whether the kernel has logged a line about a generation. */
-static bool logged(uint64_t generation, const char *words)
-{
-	char line[4096], number[32];
-	bool found = false;
-	ssize_t n;
-	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
-
-	need(fd >= 0, "open of /dev/kmsg");
-	snprintf(number, sizeof(number), "%" PRIu64, generation);
-	while ((n = read(fd, line, sizeof(line) - 1)) > 0 || errno == EPIPE) {
-		line[n > 0 ? n : 0] = 0;
-		if (strstr(line, "lkvfence: ") && strstr(line, number) &&
-		    strstr(line, words))
-			found = true;
-	}
-	close(fd);
-	return found;
-}
-
 int main(void)
 {
 	struct lkvfence *f = region("L7", 64);

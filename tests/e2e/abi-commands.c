@@ -48,13 +48,20 @@ static void info_everywhere(struct abi *abi)
 	gives(sys(abi->dev, LKVFENCE_IOC_INFO, &a), 0, "INFO on the device");
 	gives(sys(abi->fd, LKVFENCE_IOC_INFO, &b), 0, "INFO on a handle");
 	check(!memcmp(&a, &b, sizeof(a)), "they tell the same");
-	check(a.abi == LKVFENCE_ABI && a.abi_oldest == 1 && !a.features && !a.flags,
+	check(a.abi == LKVFENCE_ABI && a.abi_oldest == 1 && !a.flags,
 	      "ABI %u, oldest %u", a.abi, a.abi_oldest);
+	check(!(a.features & ~LKVFENCE_FEATURE_QP) &&
+	      !strcmp(line_of("/sys/class/misc/lkvfence/features"),
+		      a.features ? "qp" : ""),
+	      "features: %#llx, and sysfs names them", (unsigned long long)a.features);
 	check(a.max_slots >= 1000000 && a.max_ranges >= 1000 &&
-	      a.max_leases >= 100 && a.max_transfers >= 10000, "limits");
+	      a.max_leases >= 100 && a.max_transfers >= 10000 &&
+	      a.max_sources >= 100 && a.max_qps >= 8, "limits");
 	check(a.timeout_min_ns && a.timeout_min_ns <= a.timeout_default_ns &&
 	      a.timeout_default_ns <= a.timeout_max_ns, "timeouts are in order");
 	check(a.timeout_default_ns == 30000 * MS, "the default is 30 s");
+	check(a.settle_ns == 100 * MS && a.revoke_ns == 2100 * MS,
+	      "a revocation takes 2 s at most, and settles for 100 ms");
 	check(memchr(a.version, 0, sizeof(a.version)) &&
 	      !strcmp(a.version, line_of("/sys/module/lkvfence/version")),
 	      "version %.31s is modinfo's", a.version);

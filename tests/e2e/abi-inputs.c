@@ -24,14 +24,23 @@ static const struct {
 	{ LKVFENCE_IOC_RELEASE, "flags", ABI_PLACE(release.flags), 0 },
 	{ LKVFENCE_IOC_QUERY, "slot", ABI_PLACE(query.slot), 12345 },
 	{ LKVFENCE_IOC_QUERY, "by", ABI_PLACE(query.by), LKVFENCE_QUERY_GENERATION },
+	{ LKVFENCE_IOC_SOURCE, "peer", ABI_PLACE(source.peer), 0x3170 },
+	{ LKVFENCE_IOC_QUIET, "qp", ABI_PLACE(quiet.qp), LKVFENCE_QUIET_ALL },
+	{ LKVFENCE_IOC_REPORT, "nr_slots", ABI_PLACE(report.nr_slots), 16 },
+	{ LKVFENCE_IOC_QUERY_SOURCE, "flags", ABI_PLACE(query_source.flags),
+	  LKVFENCE_QUERY_SOURCE_FROM },
+	{ LKVFENCE_IOC_QUERY_SOURCE, "source", ABI_PLACE(query_source.source), 12345 },
 };
 
 static void kept(struct abi *abi, const struct abi_command *cmd, size_t i,
 		 int err, union abi_arg *arg)
 {
-	memcpy((char *)arg + in[i].at.offset, &in[i].value, in[i].at.width);
+	/* A name is longer than the value, and 0 behind it. */
+	size_t width = in[i].at.width < 8 ? in[i].at.width : 8;
+
+	memcpy((char *)arg + in[i].at.offset, &in[i].value, width);
 	gives(abi_call(abi, cmd, arg), err, "%s", cmd->name);
-	check(!memcmp((char *)arg + in[i].at.offset, &in[i].value, in[i].at.width),
+	check(!memcmp((char *)arg + in[i].at.offset, &in[i].value, width),
 	      "%s leaves %s as it was", cmd->name, in[i].name);
 }
 
@@ -47,7 +56,7 @@ int main(void)
 		while (cmd->cmd != in[i].cmd)
 			cmd++;
 		abi_good(&abi, cmd, &arg);
-		kept(&abi, cmd, i, 0, &arg);
+		kept(&abi, cmd, i, abi_answer(&abi, cmd), &arg);
 		abi_undo(cmd, &arg);
 		if (cmd->cmd != LKVFENCE_IOC_BEGIN && cmd->cmd != LKVFENCE_IOC_HOLD)
 			continue;

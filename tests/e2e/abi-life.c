@@ -78,7 +78,7 @@ static void last_proof(int fd, uint64_t generation)
 	struct lkvfence_return_item item = {
 		.generation = generation,
 		.source = 8,
-		.status = LKVFENCE_STATUS_DRAINED,
+		.status = LKVFENCE_STATUS_REVOKED,
 		.evidence = LKVFENCE_EVIDENCE_MR_DEREGISTERED,
 	};
 	struct lkvfence_return r = {
@@ -91,6 +91,30 @@ static void last_proof(int fd, uint64_t generation)
 	CALL(fd, RETURN, &r, "the last proof");
 	check(item.released && read(fd, &e, sizeof(e)) == sizeof(e) &&
 	      e.outcome == LKVFENCE_OUTCOME_REVOKED, "released as revoked");
+}
+
+/* What the sources' commands say where none is bound; and a report. */
+static void no_sources(int fd, uint64_t generation)
+{
+	struct lkvfence_source s = {
+		.size = sizeof(s), .flags = LKVFENCE_SOURCE_UNBIND, .source = 8,
+	};
+	struct lkvfence_query_source q = {
+		.size = sizeof(q), .flags = LKVFENCE_QUERY_SOURCE_FROM,
+	};
+	struct lkvfence_quiet u = {
+		.size = sizeof(u), .binding = 1ULL << 40,
+		.evidence = LKVFENCE_EVIDENCE_QP_DESTROYED,
+	};
+	struct lkvfence_report p = {
+		.size = sizeof(p), .generation = generation,
+		.kind = LKVFENCE_REPORT_STRAY_LATE, .nr_slots = 3,
+	};
+
+	gives(sys(fd, LKVFENCE_IOC_SOURCE, &s), -ENOENT, "SOURCE: nothing to unbind");
+	gives(sys(fd, LKVFENCE_IOC_QUERY_SOURCE, &q), -ENOENT, "QUERY_SOURCE: none");
+	gives(sys(fd, LKVFENCE_IOC_QUIET, &u), -ENOENT, "QUIET: no such binding");
+	CALL(fd, REPORT, &p, "of a transfer that is released");
 }
 
 int main(void)
@@ -128,6 +152,7 @@ int main(void)
 	looks(fd, b.generation);
 	returns(fd, b.generation);
 	event_comes(fd, b.generation);
+	no_sources(fd, b.generation);
 
 	b.nr_sources = 0;
 	b.ttl_ns = 0;
@@ -145,7 +170,8 @@ int main(void)
 	d.generation = b.generation;
 	CALL(other, ADOPT, &d, "when its owner is gone");
 	CALL(other, STAT, &s, "of the region");
-	check(s.begun == 3 && s.slots_held == 3 && s.handles == 1 &&
+	check(s.begun == 3 && s.slots_held == 3 && s.strays_late == 1 &&
+	      s.evidence[LKVFENCE_EVIDENCE_IN_BAND] == 1 && s.handles == 1 &&
 	      !strcmp(s.name, "abi-life") && s.slot_size == 65536 && s.slots == 0x20000,
 	      "it tells what is there");
 	gives(sys(other, LKVFENCE_IOC_HOLD, &b), -EBUSY, "HOLD of the same slots");

@@ -73,8 +73,8 @@ static void structs(struct abi *abi, const struct abi_command *cmd)
 
 	abi_good(abi, cmd, &arg);
 	memcpy(page + 1, &arg, cmd->size);
-	gives(abi_call(abi, cmd, page + 1), 0, "%s with its struct not aligned",
-	      cmd->name);
+	gives(abi_call(abi, cmd, page + 1), abi_answer(abi, cmd),
+	      "%s with its struct not aligned", cmd->name);
 	abi_undo(cmd, page + 1);
 	munmap(page, 8192);
 }
@@ -149,10 +149,15 @@ static void inners(struct abi *abi, const struct abi_command *cmd)
 		munmap(page, 8192);
 		arg.query.leases = (uintptr_t)leases;
 		break;
+	case LKVFENCE_IOC_SOURCE:
+		if (abi->can_revoke)
+			inner(abi, cmd, &arg.source.qps, &arg, "QPs");
+		break;
 	default:
 		return;
 	}
-	gives(abi_call(abi, cmd, &arg), 0, "%s with its pointers right", cmd->name);
+	gives(abi_call(abi, cmd, &arg), abi_answer(abi, cmd),
+	      "%s with its pointers right", cmd->name);
 }
 
 int main(void)

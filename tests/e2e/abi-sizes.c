@@ -35,7 +35,8 @@ static void accepted(struct abi *abi, const struct abi_command *cmd,
 	abi_good(abi, cmd, &arg);
 	memcpy(buf, &arg, sizeof(arg));
 	memcpy(buf, &usize, sizeof(usize));
-	gives(abi_call(abi, cmd, buf), 0, "%s of size %zu", cmd->name, size);
+	gives(abi_call(abi, cmd, buf), abi_answer(abi, cmd), "%s of size %zu",
+	      cmd->name, size);
 	memcpy(&usize, buf, sizeof(usize));
 	for (i = cmd->size; i < sizeof(buf) && !buf[i]; i++)
 		;

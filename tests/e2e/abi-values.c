@@ -18,6 +18,7 @@ static const struct {
 	{ LKVFENCE_IOC_OPEN, "the highest flag", ABI_PLACE(open.flags), 1U << 31, EINVAL },
 	{ LKVFENCE_IOC_OPEN, "EXCLUSIVE alone", ABI_PLACE(open.flags),
 	  LKVFENCE_OPEN_EXCLUSIVE, EINVAL },
+	{ LKVFENCE_IOC_OPEN, "padding", ABI_PLACE(open.pad), 1, EINVAL },
 	{ LKVFENCE_IOC_STAT, "flags", ABI_PLACE(stat.flags), 1, EINVAL },
 
 	{ LKVFENCE_IOC_BEGIN, "flags", ABI_PLACE(begin.flags), 1, EINVAL },
@@ -27,6 +28,11 @@ static const struct {
 	{ LKVFENCE_IOC_BEGIN, "too many sources", ABI_PLACE(begin.nr_sources), 4097, ERANGE },
 	{ LKVFENCE_IOC_BEGIN, "most sources", ABI_PLACE(begin.nr_sources), UINT32_MAX, ERANGE },
 	{ LKVFENCE_IOC_BEGIN, "an unknown policy", ABI_PLACE(begin.policy), 3, EINVAL },
+	{ LKVFENCE_IOC_BEGIN, "a policy between the two kinds", ABI_PLACE(begin.policy),
+	  1 << 7, EINVAL },
+	{ LKVFENCE_IOC_BEGIN, "a policy above both", ABI_PLACE(begin.policy), 1 << 10, EINVAL },
+	{ LKVFENCE_IOC_BEGIN, "REVOKE beside an unknown policy", ABI_PLACE(begin.policy),
+	  LKVFENCE_POLICY_REVOKE | 3, EINVAL },
 	{ LKVFENCE_IOC_BEGIN, "a timeout", ABI_PLACE(begin.timeout_ns), 1000 * MS, EINVAL },
 	{ LKVFENCE_IOC_BEGIN, "a reason", ABI_PLACE(begin.reason),
 	  LKVFENCE_REASON_ABORTED, EINVAL },
@@ -47,7 +53,11 @@ static const struct {
 	  LKVFENCE_REASON_EXPIRED, EINVAL },
 	{ LKVFENCE_IOC_HOLD, "reason ORPHANED", ABI_PLACE(begin.reason),
 	  LKVFENCE_REASON_ORPHANED, EINVAL },
-	{ LKVFENCE_IOC_HOLD, "an unknown reason", ABI_PLACE(begin.reason), 9, EINVAL },
+	{ LKVFENCE_IOC_HOLD, "reason REVOKED", ABI_PLACE(begin.reason),
+	  LKVFENCE_REASON_REVOKED, EINVAL },
+	{ LKVFENCE_IOC_HOLD, "an unknown reason", ABI_PLACE(begin.reason), 10, EINVAL },
+	{ LKVFENCE_IOC_HOLD, "REVOKE_NOW beside an unknown policy", ABI_PLACE(begin.policy),
+	  LKVFENCE_POLICY_REVOKE_NOW | 3, EINVAL },
 
 	{ LKVFENCE_IOC_TAKE, "flags", ABI_PLACE(take.flags), 1, EINVAL },
 	{ LKVFENCE_IOC_TAKE, "padding", ABI_PLACE(take.pad), 1, EINVAL },
@@ -68,6 +78,9 @@ static const struct {
 	  LKVFENCE_REASON_EXPIRED, EINVAL },
 	{ LKVFENCE_IOC_ABORT, "reason ORPHANED", ABI_PLACE(abort.reason),
 	  LKVFENCE_REASON_ORPHANED, EINVAL },
+	{ LKVFENCE_IOC_ABORT, "reason REVOKED", ABI_PLACE(abort.reason),
+	  LKVFENCE_REASON_REVOKED, EINVAL },
+	{ LKVFENCE_IOC_ABORT, "a policy above all", ABI_PLACE(abort.policy), 1U << 31, EINVAL },
 	{ LKVFENCE_IOC_ABORT, "the highest reason", ABI_PLACE(abort.reason), UINT32_MAX, EINVAL },
 	{ LKVFENCE_IOC_ABORT, "a short timeout", ABI_PLACE(abort.timeout_ns), 1, ERANGE },
 	{ LKVFENCE_IOC_ABORT, "a long timeout", ABI_PLACE(abort.timeout_ns), UINT64_MAX, ERANGE },
@@ -93,6 +106,54 @@ static const struct {
 	{ LKVFENCE_IOC_ADOPT, "generation 0", ABI_PLACE(adopt.generation), 0, ENOENT },
 	{ LKVFENCE_IOC_ADOPT, "a generation of the future", ABI_PLACE(adopt.generation),
 	  UINT64_MAX, ENOENT },
+
+	{ LKVFENCE_IOC_SOURCE, "an unknown flag", ABI_PLACE(source.flags), 2, EINVAL },
+	{ LKVFENCE_IOC_SOURCE, "the highest flag", ABI_PLACE(source.flags), 1U << 31, EINVAL },
+	{ LKVFENCE_IOC_SOURCE, "QPs that it unbinds", ABI_PLACE(source.flags),
+	  LKVFENCE_SOURCE_UNBIND, EINVAL },
+
+	{ LKVFENCE_IOC_QUIET, "flags", ABI_PLACE(quiet.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_QUIET, "no evidence", ABI_PLACE(quiet.evidence),
+	  LKVFENCE_EVIDENCE_NONE, EINVAL },
+	{ LKVFENCE_IOC_QUIET, "the kernel's evidence", ABI_PLACE(quiet.evidence),
+	  LKVFENCE_EVIDENCE_QP_ERR_SETTLED, EINVAL },
+	{ LKVFENCE_IOC_QUIET, "a drain", ABI_PLACE(quiet.evidence),
+	  LKVFENCE_EVIDENCE_SUCCESS_CQE, EINVAL },
+	{ LKVFENCE_IOC_QUIET, "a window", ABI_PLACE(quiet.evidence),
+	  LKVFENCE_EVIDENCE_MW_INVALIDATED, EINVAL },
+	{ LKVFENCE_IOC_QUIET, "unknown evidence", ABI_PLACE(quiet.evidence),
+	  LKVFENCE_NR_EVIDENCE, EINVAL },
+	{ LKVFENCE_IOC_QUIET, "the highest evidence", ABI_PLACE(quiet.evidence),
+	  UINT32_MAX, EINVAL },
+	{ LKVFENCE_IOC_QUIET, "binding 0", ABI_PLACE(quiet.binding), 0, ENOENT },
+	{ LKVFENCE_IOC_QUIET, "the highest binding", ABI_PLACE(quiet.binding),
+	  UINT64_MAX, ENOENT },
+
+	{ LKVFENCE_IOC_REPORT, "flags", ABI_PLACE(report.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_REPORT, "kind 0", ABI_PLACE(report.kind), 0, EINVAL },
+	{ LKVFENCE_IOC_REPORT, "an unknown kind", ABI_PLACE(report.kind), 4, EINVAL },
+	{ LKVFENCE_IOC_REPORT, "the highest kind", ABI_PLACE(report.kind), UINT32_MAX, EINVAL },
+	{ LKVFENCE_IOC_REPORT, "no slots", ABI_PLACE(report.nr_slots), 0, EINVAL },
+	{ LKVFENCE_IOC_REPORT, "generation 0", ABI_PLACE(report.generation), 0, ENOENT },
+	{ LKVFENCE_IOC_REPORT, "a generation of the future",
+	  ABI_PLACE(report.generation), UINT64_MAX, ENOENT },
+
+	{ LKVFENCE_IOC_QUERY_SOURCE, "an unknown flag", ABI_PLACE(query_source.flags), 2, EINVAL },
+	{ LKVFENCE_IOC_QUERY_SOURCE, "too much room", ABI_PLACE(query_source.nr_qps), 65, ERANGE },
+	{ LKVFENCE_IOC_QUERY_SOURCE, "most room", ABI_PLACE(query_source.nr_qps),
+	  UINT32_MAX, ERANGE },
+};
+
+/* The same for SOURCE, where it binds: on other kernels it looks no further. */
+static const struct {
+	const char *what;
+	struct abi_place at;
+	uint64_t value;
+	int err;
+} bad_binding[] = {
+	{ "no QPs", ABI_PLACE(source.nr_qps), 0, EINVAL },
+	{ "too many QPs", ABI_PLACE(source.nr_qps), 65, ERANGE },
+	{ "most QPs", ABI_PLACE(source.nr_qps), UINT32_MAX, ERANGE },
 };
 
 /* Members that are only out. */
@@ -127,6 +188,18 @@ static const struct {
 	{ LKVFENCE_IOC_QUERY, ABI_PLACE(query.flags) },
 	{ LKVFENCE_IOC_QUERY, ABI_PLACE(query.now_ns) },
 	{ LKVFENCE_IOC_QUERY, ABI_PLACE(query.comm) },
+	{ LKVFENCE_IOC_INFO, ABI_PLACE(info.settle_ns) },
+	{ LKVFENCE_IOC_INFO, ABI_PLACE(info.max_qps) },
+	{ LKVFENCE_IOC_OPEN, ABI_PLACE(open.accepts) },
+	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.evidence) },
+	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.mismatches) },
+	{ LKVFENCE_IOC_SOURCE, ABI_PLACE(source.binding) },
+	{ LKVFENCE_IOC_QUERY_SOURCE, ABI_PLACE(query_source.state) },
+	{ LKVFENCE_IOC_QUERY_SOURCE, ABI_PLACE(query_source.binding) },
+	{ LKVFENCE_IOC_QUERY_SOURCE, ABI_PLACE(query_source.leases_out) },
+	{ LKVFENCE_IOC_QUERY_SOURCE, ABI_PLACE(query_source.pid) },
+	{ LKVFENCE_IOC_QUERY_SOURCE, ABI_PLACE(query_source.pad) },
+	{ LKVFENCE_IOC_QUERY_SOURCE, ABI_PLACE(query_source.peer) },
 };
 
 static const struct abi_command *command(unsigned long cmd)
@@ -138,28 +211,32 @@ static const struct abi_command *command(unsigned long cmd)
 	return &abi_commands[i];
 }
 
-static void refused(struct abi *abi)
+static void refused(struct abi *abi, unsigned long number, const char *what,
+		    struct abi_place at, uint64_t value, int err)
+{
+	const struct abi_command *cmd = command(number);
+	struct lkvfence_stat before;
+	union abi_arg arg, was;
+
+	abi_good(abi, cmd, &arg);
+	/* little endian, as all that this runs on */
+	memcpy((char *)&arg + at.offset, &value, at.width);
+	was = arg;
+	before = stat_of(abi->f);
+	gives(abi_call(abi, cmd, &arg), -err, "%s with %s", cmd->name, what);
+	unchanged(abi->f, &before, "%s: nothing has changed", cmd->name);
+	check(!memcmp(&arg, &was, cmd->size), "%s: nor has the struct", cmd->name);
+}
+
+static void all_refused(struct abi *abi)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		const struct abi_command *cmd = command(bad[i].cmd);
-		struct lkvfence_stat before;
-		union abi_arg arg, was;
-
-		abi_good(abi, cmd, &arg);
-		/* little endian, as all that this runs on */
-		memcpy((char *)&arg + bad[i].at.offset, &bad[i].value, bad[i].at.width);
-		was = arg;
-		before = stat_of(abi->f);
-		gives(abi_call(abi, cmd, &arg), -bad[i].err, "%s with %s",
-		      cmd->name, bad[i].what);
-		unchanged(abi->f, &before, "%s: nothing has changed", cmd->name);
-		/* ENOTUNIQ tells the region's geometry in it. */
-		if (bad[i].err != ENOTUNIQ)
-			check(!memcmp(&arg, &was, cmd->size), "%s: nor has the struct",
-			      cmd->name);
-	}
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		refused(abi, bad[i].cmd, bad[i].what, bad[i].at, bad[i].value, bad[i].err);
+	for (i = 0; i < ARRAY_SIZE(bad_binding) && abi->can_revoke; i++)
+		refused(abi, LKVFENCE_IOC_SOURCE, bad_binding[i].what, bad_binding[i].at,
+			bad_binding[i].value, bad_binding[i].err);
 }
 
 static void ignored(struct abi *abi)
@@ -172,7 +249,7 @@ static void ignored(struct abi *abi)
 
 		abi_good(abi, cmd, &arg);
 		memset((char *)&arg + out[i].at.offset, 0xff, out[i].at.width);
-		gives(abi_call(abi, cmd, &arg), 0,
+		gives(abi_call(abi, cmd, &arg), abi_answer(abi, cmd),
 		      "%s with anything in its out member at %zu", cmd->name,
 		      out[i].at.offset);
 		abi_undo(cmd, &arg);
@@ -183,7 +260,7 @@ int main(void)
 {
 	struct abi abi = abi_start("abi-values");
 
-	refused(&abi);
+	all_refused(&abi);
 	ignored(&abi);
 	return abi_done(&abi);
 }

@@ -23,6 +23,10 @@ union abi_arg {
 	struct lkvfence_release release;
 	struct lkvfence_query query;
 	struct lkvfence_adopt adopt;
+	struct lkvfence_source source;
+	struct lkvfence_quiet quiet;
+	struct lkvfence_report report;
+	struct lkvfence_query_source query_source;
 };
 
 /* Where a member is in any of these. */
@@ -53,6 +57,11 @@ static const struct abi_command abi_commands[] = {
 	{ "RELEASE", LKVFENCE_IOC_RELEASE, sizeof(struct lkvfence_release), false },
 	{ "QUERY", LKVFENCE_IOC_QUERY, sizeof(struct lkvfence_query), false },
 	{ "ADOPT", LKVFENCE_IOC_ADOPT, sizeof(struct lkvfence_adopt), false },
+	{ "SOURCE", LKVFENCE_IOC_SOURCE, sizeof(struct lkvfence_source), false },
+	{ "QUIET", LKVFENCE_IOC_QUIET, sizeof(struct lkvfence_quiet), false },
+	{ "REPORT", LKVFENCE_IOC_REPORT, sizeof(struct lkvfence_report), false },
+	{ "QUERY_SOURCE", LKVFENCE_IOC_QUERY_SOURCE,
+	  sizeof(struct lkvfence_query_source), false },
 };
 
 /* A region with a transfer (@generation) whose source 1 has a lease. */
@@ -63,7 +72,9 @@ struct abi {
 	int fd;
 	uint64_t generation;
 	uint32_t next;
+	bool can_revoke;
 	struct lkvfence_return_item item;
+	struct lkvfence_qp qp;
 };
 
 static inline struct abi abi_start(const char *name)
@@ -73,6 +84,7 @@ static inline struct abi abi_start(const char *name)
 	abi.f = region(name, 65536);
 	abi.fd = lkvfence_fd(abi.f);
 	abi.generation = begin(abi.f, 1, 0, 16, 1);
+	abi.can_revoke = can_revoke();
 	return abi;
 }
 
@@ -84,7 +96,25 @@ static inline int abi_done(struct abi *abi)
 	return done();
 }
 
-/* Arguments with which @cmd will succeed, this time. */
+/*
+ * What @cmd gives with such arguments: success; but without a QP nothing can be
+ * bound, so those of sources find, at the last of their steps, that one isn't
+ * there.
+ */
+static inline int abi_answer(const struct abi *abi, const struct abi_command *cmd)
+{
+	switch (cmd->cmd) {
+	case LKVFENCE_IOC_SOURCE:
+		return abi->can_revoke ? -ENODEV : -EOPNOTSUPP;
+	case LKVFENCE_IOC_QUIET:
+	case LKVFENCE_IOC_QUERY_SOURCE:
+		return -ENOENT;
+	default:
+		return 0;
+	}
+}
+
+/* Arguments with which @cmd will give its answer, this time. */
 static inline void abi_good(struct abi *abi, const struct abi_command *cmd,
 			    union abi_arg *arg)
 {
@@ -129,6 +159,21 @@ static inline void abi_good(struct abi *abi, const struct abi_command *cmd,
 		arg->adopt.generation = begin(other, next, next, 1, 1);
 		lkvfence_close(other);
 		break;
+	case LKVFENCE_IOC_SOURCE:
+		abi->qp = (struct lkvfence_qp){ .device = "nowhere0", .number = 17 };
+		arg->source.source = next;
+		arg->source.qps = (uintptr_t)&abi->qp;
+		arg->source.nr_qps = 1;
+		break;
+	case LKVFENCE_IOC_QUIET:
+		arg->quiet.binding = 1;
+		arg->quiet.evidence = LKVFENCE_EVIDENCE_RQ_FLUSHED;
+		break;
+	case LKVFENCE_IOC_REPORT:
+		arg->report.generation = abi->generation;
+		arg->report.kind = LKVFENCE_REPORT_STRAY;
+		arg->report.nr_slots = 1;
+		break;
 	}
 	arg->size = cmd->size;
 }
@@ -139,7 +184,7 @@ static inline int abi_call(struct abi *abi, const struct abi_command *cmd,
 	return sys(cmd->on_device ? abi->dev : abi->fd, cmd->cmd, arg);
 }
 
-/* After a call that succeeded: OPEN gave us a handle. */
+/* After a call that gave its answer: OPEN gave us a handle. */
 static inline void abi_undo(const struct abi_command *cmd, const void *arg)
 {
 	struct lkvfence_open open;

@@ -13,7 +13,7 @@ tool=$tmp/lkvfence
 export LC_ALL=C
 big=10000
 
-planned=33 count=0 failed=0 status=0
+planned=37 count=0 failed=0 status=0
 
 ok() {
 	count=$((count + 1))
@@ -66,15 +66,17 @@ cp build/tools/lkvfence "$tool" || bail "build/tools/lkvfence is needed"
 # --- nothing there yet
 
 run
-exits 0 && line '^lkvfence [0-9.]+, module [0-9.]+, ABI 1$' && ! line '^region'
+can='not possible on this kernel' qp=false
+[ "$(cat /sys/class/misc/lkvfence/features)" != qp ] || can=possible qp=true
+exits 0 && line "^lkvfence [0-9.]+, module [0-9.]+, ABI 1, revocation $can\$" && ! line '^region'
 ok "the status where there are no regions" $?
 run -j
-exits 0 && json '.module.loaded and .module.abi == 1 and .regions == []'
+exits 0 && json '.module.loaded and .module.abi == 1 and .module.qp == '$qp' and .regions == []'
 ok "the same in JSON" $?
 # of regions that were there before this test
 begun=$(jq .module.begun <"$tmp/out")
 run --version
-exits 0 && line '^lkvfence 0' && line '^liblkvfence 0' && line '^module [0-9].*, ABI 1 '
+exits 0 && line '^lkvfence 0' && line '^liblkvfence 0' && line '^module [0-9].*, ABI 1, '
 ok "--version tells the tool, the library, the module and the ABI" $?
 
 # --- the scene
@@ -119,7 +121,10 @@ json '[.module, .regions[]] | all(.begun == .transfers_alive + .released_complet
 ok "begun is alive and released, in every region and for the module" $?
 run region scene
 exits 0 && line 'begun: 9; released 3: 1 completed, 1 drained, 0 revoked, 1 timeout, 0 gone$' &&
-	line 'returns: 5 drained, 2 failed, 1 early, 1 stale, 0 unknown, 0 duplicate$' && line '^  handles: 1$'
+	line 'returns: 5 drained, 2 failed, 0 revoked, 1 early, 1 stale, 0 unknown, 0 duplicate, 0 unaccepted$' &&
+	line 'evidence: 3 timeout, 4 success_cqe, 1 in_band$' && line 'revocations: 0 begun, 0 failed$' &&
+	line 'sources: 0 bound, 0 revoked, 0 lost$' && line 'seen: 0 strays, 0 late strays, 0 mismatches$' &&
+	line '^  handles: 1$'
 ok "a region with all its counters" $?
 errors=0
 run -j region scene
@@ -129,7 +134,9 @@ done
 ok "every file that a region has in sysfs is a member in JSON" $errors
 errors=0
 for name in slots slots_taken slots_held transfers_alive transfers_held begun released_completed released_drained \
-	released_timeout returns_drained returns_failed returns_early returns_stale forced handles; do
+	released_timeout returns_drained returns_failed returns_early returns_stale forced handles \
+	returns_revoked returns_unaccepted refused_revoked revokes revokes_failed evidence_timeout evidence_success_cqe \
+	evidence_in_band sources sources_revoked sources_lost strays strays_late mismatches; do
 	[ "$(jq ".[0].$name" <"$tmp/out")" = "$(cat /sys/class/misc/lkvfence/regions/scene/$name)" ] ||
 		{ echo "# $name differs"; errors=1; }
 done
@@ -182,6 +189,18 @@ took=$((($(date +%s%N) - start) / 1000000))
 exits 0 && json "length == $big and (map(.generation) | unique | length) == $big"
 ok "$big transfers are listed, each once (${took} ms)" $?
 
+# --- sources
+
+run source
+exits 0 && [ ! -s "$tmp/out" ]
+ok "no source is bound" $?
+run -j source --region scene
+exits 0 && json '. == []'
+ok "the same in JSON" $?
+run source --region nowhere
+exits 1 "nowhere"
+ok "sources of a region that isn't there" $?
+
 # --- permissions
 
 as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
@@ -191,6 +210,9 @@ ok "anybody: the status" $?
 run transfer
 exits 4 "no permission on device node"
 ok "who may not open the device gets no transfers, with status 4" $?
+run source
+exits 4 "no permission on device node"
+ok "nor sources" $?
 run release --region scene "${gen[forced]}"
 exits 4 "no permission on device node"
 ok "and can't release" $?

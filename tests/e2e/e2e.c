@@ -117,6 +117,7 @@ struct member {
 
 #define MEMBER(m)	{ #m, offsetof(struct lkvfence_stat, m) }
 
+/* All of it, but for the age of the oldest hold, and handles: see below. */
 static const struct member members[] = {
 	MEMBER(slot_size), MEMBER(base), MEMBER(slots), MEMBER(slots_taken),
 	MEMBER(slots_held), MEMBER(slots_quarantined), MEMBER(transfers_alive),
@@ -124,11 +125,24 @@ static const struct member members[] = {
 	MEMBER(released[0]), MEMBER(released[1]), MEMBER(released[2]),
 	MEMBER(released[3]), MEMBER(released[4]), MEMBER(released[5]),
 	MEMBER(released[6]), MEMBER(released[7]),
-	MEMBER(returns_drained), MEMBER(returns_failed), MEMBER(returns_early),
-	MEMBER(returns_stale), MEMBER(returns_unknown),
-	MEMBER(returns_duplicate), MEMBER(refused_busy),
-	MEMBER(refused_exists), MEMBER(refused_limit), MEMBER(forced),
+	MEMBER(returns_drained), MEMBER(returns_failed), MEMBER(returns_revoked),
+	MEMBER(returns_early), MEMBER(returns_stale), MEMBER(returns_unknown),
+	MEMBER(returns_duplicate), MEMBER(returns_unaccepted),
+	MEMBER(refused_busy), MEMBER(refused_exists), MEMBER(refused_limit),
+	MEMBER(refused_revoked), MEMBER(forced), MEMBER(revokes),
+	MEMBER(revokes_failed), MEMBER(evidence[0]), MEMBER(evidence[1]),
+	MEMBER(evidence[2]), MEMBER(evidence[3]), MEMBER(evidence[4]),
+	MEMBER(evidence[5]), MEMBER(evidence[6]), MEMBER(evidence[7]),
+	MEMBER(evidence[8]), MEMBER(evidence[9]), MEMBER(evidence[10]),
+	MEMBER(evidence[11]), MEMBER(evidence[12]), MEMBER(evidence[13]),
+	MEMBER(evidence[14]), MEMBER(evidence[15]), MEMBER(sources),
+	MEMBER(sources_revoked), MEMBER(sources_lost), MEMBER(strays),
+	MEMBER(strays_late), MEMBER(mismatches),
 };
+
+_Static_assert(ARRAY_SIZE(members) + 2 ==
+	       (sizeof(struct lkvfence_stat) - offsetof(struct lkvfence_stat, slot_size)) /
+	       sizeof(__u64), "a member of STAT that nobody looks at");
 
 static uint64_t value(const struct lkvfence_stat *stat, size_t offset)
 {
@@ -228,14 +242,21 @@ static struct lkvfence_open geometry(const char *name, uint32_t slots,
 	return open;
 }
 
-struct lkvfence *region(const char *name, uint32_t slots)
+struct lkvfence *region_of(const char *name, uint32_t slots, uint32_t accepts)
 {
 	struct lkvfence_open open = geometry(name, slots, 0);
 	struct lkvfence *f;
-	int err = lkvfence_open(&f, &open);
+	int err;
 
+	open.accepts = accepts;
+	err = lkvfence_open(&f, &open);
 	need(!err, "open of region %s", name);
 	return f;
+}
+
+struct lkvfence *region(const char *name, uint32_t slots)
+{
+	return region_of(name, slots, 0);
 }
 
 int region_fd(const char *name, uint32_t slots, uint32_t flags)
@@ -304,6 +325,12 @@ int drained(struct lkvfence *f, uint64_t generation, uint32_t source)
 				LKVFENCE_EVIDENCE_SUCCESS_CQE);
 }
 
+int revoked(struct lkvfence *f, uint64_t generation, uint32_t source)
+{
+	return lkvfence_revoked(f, generation, source,
+				LKVFENCE_EVIDENCE_QP_DESTROYED);
+}
+
 int abort_with(struct lkvfence *f, uint64_t generation, uint32_t policy,
 	       unsigned int timeout_ms)
 {
@@ -331,14 +358,17 @@ void clear(struct lkvfence *f)
 		};
 		if (lkvfence_query(f, &q))
 			break;
-		for (i = 0; i < q.nr_leases; i++)
-			drained(f, q.generation, leases[i].source);
+		for (i = 0; i < q.nr_leases; i++) {
+			/* One that has failed only its memory's owner can prove. */
+			if (drained(f, q.generation, leases[i].source))
+				revoked(f, q.generation, leases[i].source);
+		}
 		/* The shortest deadline, where there was none and it is needed. */
 		if (abort_with(f, q.generation, 0, 10) == -ERANGE)
 			lkvfence_abort_generation(f, q.generation);
 		lkvfence_force_release(f, q.generation);
 	}
-	/* What is left has failed leases, which can't be proven any more. */
+	/* What is left can't be proven any more, in a region that accepts little. */
 	need(until(!stat_of(f).transfers_alive), "a region without transfers");
 }
 
@@ -446,6 +476,33 @@ void set_param(const char *name, unsigned long val)
 	err = write_file(touched[nr_touched].path, text);
 	need(!err, "parameter %s = %lu", name, val);
 	nr_touched++;
+}
+
+bool can_revoke(void)
+{
+	struct lkvfence_info info;
+
+	need(!lkvfence_info(&info), "INFO");
+	return info.features & LKVFENCE_FEATURE_QP;
+}
+
+bool logged(uint64_t generation, const char *words)
+{
+	char line[4096], number[32];
+	bool found = false;
+	ssize_t n;
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+
+	need(fd >= 0, "open of /dev/kmsg");
+	snprintf(number, sizeof(number), "generation %" PRIu64, generation);
+	while ((n = read(fd, line, sizeof(line) - 1)) > 0 || errno == EPIPE) {
+		line[n > 0 ? n : 0] = 0;
+		if (strstr(line, "lkvfence: ") && strstr(line, number) &&
+		    strstr(line, words))
+			found = true;
+	}
+	close(fd);
+	return found;
 }
 
 bool region_exists(const char *name)

@@ -84,6 +84,8 @@ int device(void);
  * slots it must be there.
  */
 struct lkvfence *region(const char *name, uint32_t slots);
+/* One that accepts only this evidence, where it is created. */
+struct lkvfence *region_of(const char *name, uint32_t slots, uint32_t accepts);
 /* The same with raw calls, and with more flags. */
 int region_fd(const char *name, uint32_t slots, uint32_t flags);
 
@@ -96,6 +98,8 @@ uint64_t begin(struct lkvfence *f, uint64_t tag, uint32_t first,
 uint64_t hold(struct lkvfence *f, uint64_t tag, uint32_t first, uint32_t count,
 	      uint32_t nr_sources, uint32_t policy, unsigned int timeout_ms);
 int drained(struct lkvfence *f, uint64_t generation, uint32_t source);
+/* By the owner of the memory, who destroyed his QP. */
+int revoked(struct lkvfence *f, uint64_t generation, uint32_t source);
 int abort_with(struct lkvfence *f, uint64_t generation, uint32_t policy,
 	       unsigned int timeout_ms);
 
@@ -119,6 +123,10 @@ int write_file(const char *path, const char *text);
 void set_param(const char *name, unsigned long value);
 void put_params_back(void);
 bool region_exists(const char *name);
+/* INFO says that SOURCE binds QPs, on this kernel. */
+bool can_revoke(void);
+/* The kernel has logged a line about a generation, with these words. */
+bool logged(uint64_t generation, const char *words);
 
 /* Runs @fn in a child; its exit status, or 128 + the signal that ended it. */
 int in_child(int (*fn)(void *arg), void *arg);

@@ -9,6 +9,7 @@
 #include "abi.h"
 
 #define DEBUGFS		"/sys/kernel/debug/"
+#define OBJECTS		"/sys/class/misc/lkvfence/objects/"
 #define MAX_PLACES	5000
 
 /* So many that a transfer of them is allocated each time, and no handle keeps it. */
@@ -20,6 +21,7 @@ static uint32_t sources[NR_SOURCES];
 /* Where QUERY puts them. */
 static struct lkvfence_range room[NR_RANGES];
 static struct lkvfence_lease leases[NR_SOURCES];
+static struct lkvfence_qp qps[64];
 static int fail_nth;
 
 /*
@@ -115,6 +117,10 @@ static void prepare(struct abi *abi, const struct way *way, union abi_arg *arg)
 		arg->begin.sources = (uintptr_t)sources;
 		arg->begin.nr_sources = NR_SOURCES;
 		break;
+	case LKVFENCE_IOC_QUERY_SOURCE:
+		arg->query_source.qps = (uintptr_t)qps;
+		arg->query_source.nr_qps = ARRAY_SIZE(qps);
+		break;
 	case LKVFENCE_IOC_QUERY:
 		arg->query.ranges = (uintptr_t)room;
 		arg->query.nr_ranges = NR_RANGES;
@@ -124,7 +130,7 @@ static void prepare(struct abi *abi, const struct way *way, union abi_arg *arg)
 	}
 }
 
-/* After it succeeded: slots and descriptors are as before, for the next time. */
+/* After it gave its answer: slots and descriptors are as before, for the next time. */
 static void undo(struct abi *abi, const struct way *way, union abi_arg *arg)
 {
 	struct lkvfence_return_item items[NR_SOURCES] = {};
@@ -158,6 +164,14 @@ static int next_fd(void)
 	return fd;
 }
 
+/* Memory that was had before what followed was refused is given back. */
+static uint64_t sources_alive(void)
+{
+	uint64_t created = strtoull(line_of(OBJECTS "sources_created"), NULL, 10);
+
+	return created - strtoull(line_of(OBJECTS "sources_destroyed"), NULL, 10);
+}
+
 static bool same(struct abi *abi, struct lkvfence_stat *before)
 {
 	struct lkvfence_stat now = stat_of(abi->f);
@@ -169,11 +183,14 @@ static bool same(struct abi *abi, struct lkvfence_stat *before)
 static void walk(struct abi *abi, const struct way *way)
 {
 	unsigned int nth, refused = 0, harmless = 0, wrong = 0, changed = 0, left = 0;
-	int ret = 0;
+	/* Where there is no QP to be bound it isn't success, but it is the end. */
+	const int answer = abi_answer(abi, command_of(way->cmd));
+	int ret = answer;
 
 	for (nth = 1; nth < MAX_PLACES; nth++) {
 		struct lkvfence_stat before;
 		union abi_arg arg;
+		uint64_t alive = sources_alive();
 		int fd = next_fd();
 		bool did;
 
@@ -182,7 +199,7 @@ static void walk(struct abi *abi, const struct way *way)
 		fail_at(nth);
 		ret = abi_call(abi, command_of(way->cmd), &arg);
 		did = did_fail();
-		if (ret) {
+		if (ret != answer) {
 			refused++;
 			wrong += !did || ret != -ENOMEM;
 			changed += !same(abi, &before);
@@ -190,16 +207,17 @@ static void walk(struct abi *abi, const struct way *way)
 			undo(abi, way, &arg);
 			harmless += did;
 		}
-		left += next_fd() != fd || region_exists("fail-nth-new");
+		left += next_fd() != fd || region_exists("fail-nth-new") ||
+			sources_alive() != alive;
 		if (!did)
 			break;
 	}
-	check(!ret && nth < MAX_PLACES,
+	check(ret == answer && nth < MAX_PLACES,
 	      "%s: %u places to refuse memory, of which %u do no harm", way->what,
 	      nth - 1, harmless);
 	gives(wrong, 0, "%s: where it fails it says ENOMEM", way->what);
 	gives(changed, 0, "%s: and has changed nothing", way->what);
-	gives(left, 0, "%s: and leaves no descriptor and no region", way->what);
+	gives(left, 0, "%s: and leaves no descriptor, no region and no source", way->what);
 	if (way->needs_memory)
 		check(refused, "%s: it can fail so (%u did)", way->what, refused);
 	else
@@ -208,7 +226,9 @@ static void walk(struct abi *abi, const struct way *way)
 
 int main(void)
 {
-	static const struct way ways[] = {
+	/* Its memory is needed only where QPs are bound. */
+	const bool binds = can_revoke();
+	const struct way ways[] = {
 		{ "INFO", LKVFENCE_IOC_INFO, false, false },
 		{ "OPEN", LKVFENCE_IOC_OPEN, false, true },
 		{ "OPEN, which creates", LKVFENCE_IOC_OPEN, true, true },
@@ -221,6 +241,10 @@ int main(void)
 		{ "RELEASE", LKVFENCE_IOC_RELEASE, false, false },
 		{ "QUERY", LKVFENCE_IOC_QUERY, false, true },
 		{ "ADOPT", LKVFENCE_IOC_ADOPT, false, false },
+		{ "SOURCE", LKVFENCE_IOC_SOURCE, false, binds },
+		{ "QUIET", LKVFENCE_IOC_QUIET, false, false },
+		{ "REPORT", LKVFENCE_IOC_REPORT, false, false },
+		{ "QUERY_SOURCE", LKVFENCE_IOC_QUERY_SOURCE, false, true },
 	};
 	struct abi abi;
 	size_t i;

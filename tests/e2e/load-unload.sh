@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #
 # The module is loaded and unloaded ten times, used in between, and nothing is left of it. No generation comes twice.
+# It keeps ib_core for as long as it is loaded, where it looks at queue pairs, and no longer.
 set -u
 holder=build/tests/e2e/holder
 count=0 failed=0 all=
@@ -27,6 +28,16 @@ left() {
 	find /sys/devices/virtual /sys/kernel/slab -maxdepth 3 -name '*lkvfence*' 2>/dev/null | sed 's/^/# /'
 }
 
+# Whether ib_core is kept by the module; where that can't bind queue pairs, or ib_core is built in, it never is.
+holder_file=/sys/module/ib_core/holders/lkvfence
+keeps=1
+[ "$(cat /sys/class/misc/lkvfence/features)" = qp ] && [ -d /sys/module/ib_core/holders ] && keeps=0
+
+kept() {
+	[ -e $holder_file ]
+	[ $? -eq $keeps ]
+}
+
 gone() {
 	local i
 	for ((i = 0; i < 300; i++)); do
@@ -44,9 +55,13 @@ for ((round = 1; round <= 10; round++)); do
 	left=$(left)
 	[ -z "$left" ]
 	ok "nothing is left" $?
+	[ ! -e $holder_file ]
+	ok "ib_core isn't kept" $?
 	[ -z "$left" ] || echo "$left"
 	modprobe lkvfence && [ "$(stat -c '%a %U %G %F' /dev/lkvfence)" = "660 root root character special file" ]
 	ok "load $round: the device node is there" $?
+	kept
+	ok "ib_core is kept, if need be" $?
 	[ "$(cat /sys/class/misc/lkvfence/begun /sys/class/misc/lkvfence/objects/*_created | sort -u)" = 0 ]
 	ok "all counters are 0" $?
 	read -r _ generation < <("$holder" load-unload 60000 leave)

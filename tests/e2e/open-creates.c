@@ -47,6 +47,9 @@ static void refused(int dev)
 	gives(sys(dev, LKVFENCE_IOC_OPEN, &open), -EINVAL, "mode 04600");
 	open.mode = 0100600;
 	gives(sys(dev, LKVFENCE_IOC_OPEN, &open), -EINVAL, "mode 0100600");
+	open.mode = 0640;
+	open.pad = 1;
+	gives(sys(dev, LKVFENCE_IOC_OPEN, &open), -EINVAL, "padding");
 	check(!region_exists(NAME), "none of that made a region");
 }
 
@@ -66,6 +69,8 @@ int main(void)
 	gives(sys(dev, LKVFENCE_IOC_OPEN, &again), 0, "it is there");
 	check(!again.created && again.fd >= 0 && again.fd != open.fd,
 	      "another handle on it");
+	gives(open.accepts, LKVFENCE_ACCEPT_ALL, "0 stands for all evidence, and that is told");
+	gives(again.accepts, LKVFENCE_ACCEPT_ALL, "to who opens it, too");
 	check(again.slot_size == 4096 && again.nr_slots == 8 &&
 	      again.base == 0x1234000 && again.mode == 0640, "its geometry and mode are told");
 	gives(fcntl(again.fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK,

@@ -15,11 +15,13 @@ static void other(int dev, uint64_t slot_size, uint64_t base, uint32_t nr_slots,
 		.base = base,
 		.nr_slots = nr_slots,
 		.fd = -7,
+		.accepts = LKVFENCE_ACCEPT_ALL,
 	};
 
 	gives(sys(dev, LKVFENCE_IOC_OPEN, &open), err, "%s", what);
 	check(open.slot_size == 4096 && open.base == 0x7000 && open.nr_slots == 8,
 	      "the region's own geometry is told");
+	gives(open.accepts, 1 << LKVFENCE_EVIDENCE_IN_BAND, "and what it accepts");
 	if (!err)
 		close(open.fd);
 	else
@@ -36,6 +38,7 @@ int main(void)
 		.base = 0x7000,
 		.nr_slots = 8,
 		.mode = 0600,
+		.accepts = 1 << LKVFENCE_EVIDENCE_IN_BAND,
 	};
 	struct lkvfence_stat before;
 	struct lkvfence *f;

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #
-# The module's parameters: at load and through sysfs. Timeouts must be in order, 0 < min <= default <= max.
+# The module's parameters: at load and through sysfs. Timeouts must be in order, 0 < min <= default <= max; what a
+# revocation takes is 1 ms to 10 minutes.
 set -u
 parameters=/sys/module/lkvfence/parameters
 count=0 failed=0
@@ -39,6 +40,8 @@ accepted() {
 ok "anybody may read them, root may write them" $?
 [ "$(value timeout_min_ms) $(value timeout_default_ms) $(value timeout_max_ms)" = "10 30000 3600000" ]
 ok "the default is 30 s, bounds are 10 ms and 1 h" $?
+[ "$(value settle_ms) $(value revoke_timeout_ms) $(value max_sources)" = "100 2000 4096" ]
+ok "a queue pair settles for 100 ms, the rest of a revocation may take 2 s, for 4096 sources" $?
 
 refused timeout_min_ms 0
 refused timeout_min_ms 30001
@@ -50,6 +53,18 @@ refused timeout_default_ms 4294967296
 refused timeout_default_ms "30 s"
 refused timeout_default_ms ""
 refused max_slots -1
+refused max_sources -1
+refused max_sources x
+for name in settle_ms revoke_timeout_ms; do
+	refused $name 0
+	refused $name -1
+	refused $name 600001
+	refused $name 4294967296
+	refused $name "1 s"
+	refused $name ""
+	accepted $name 1
+	accepted $name 600000
+done
 accepted timeout_min_ms 30000
 accepted timeout_max_ms 30000
 refused timeout_default_ms 30001
@@ -59,6 +74,8 @@ accepted timeout_min_ms 1
 accepted max_slots 5
 accepted max_regions 0
 accepted max_transfers 4294967295
+accepted max_sources 0
+accepted max_sources 4294967295
 
 # load OPTION...: loads it anew
 load() {
@@ -66,12 +83,14 @@ load() {
 	modprobe lkvfence "$@" 2>/dev/null
 }
 
-load timeout_min_ms=100 timeout_default_ms=200 timeout_max_ms=300 max_slots=1000 max_regions=3 max_transfers=4 &&
-	[ "$(cat $parameters/* | tr '\n' ' ')" = "3 1000 4 200 300 100 " ]
+load timeout_min_ms=100 timeout_default_ms=200 timeout_max_ms=300 max_slots=1000 max_regions=3 max_transfers=4 \
+	max_sources=5 settle_ms=6 revoke_timeout_ms=7 &&
+	[ "$(cat $parameters/* | tr '\n' ' ')" = "3 1000 5 4 7 6 200 300 100 " ]
 ok "at load: all of them" $?
 load timeout_max_ms=5000 timeout_default_ms=5000 timeout_min_ms=5000
 ok "at load: the order in which they are named doesn't matter" $?
-for bad in timeout_min_ms=0 timeout_min_ms=30001 timeout_max_ms=5 timeout_default_ms=5 timeout_default_ms=x; do
+for bad in timeout_min_ms=0 timeout_min_ms=30001 timeout_max_ms=5 timeout_default_ms=5 timeout_default_ms=x \
+	settle_ms=0 settle_ms=600001 settle_ms=x revoke_timeout_ms=0 revoke_timeout_ms=600001 max_sources=x; do
 	! load $bad && [ ! -e /sys/module/lkvfence ]
 	ok "at load: $bad is refused" $?
 done

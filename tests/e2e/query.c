@@ -62,7 +62,7 @@ static void rooms(struct lkvfence *f)
 	b.nr_ranges = 2;
 	need(!lkvfence_begin(f, &b), "BEGIN");
 	need(!lkvfence_failed(f, b.generation, 2), "RETURN");
-	need(!lkvfence_drained(f, b.generation, 3, LKVFENCE_EVIDENCE_MW_INVALIDATED),
+	need(!lkvfence_revoked(f, b.generation, 3, LKVFENCE_EVIDENCE_MW_INVALIDATED),
 	     "RETURN");
 	q.generation = b.generation;
 	gives(lkvfence_query(f, &q), 0, "room for nothing");
@@ -82,7 +82,7 @@ static void rooms(struct lkvfence *f)
 	      "all ranges");
 	check(leases[0].state == LKVFENCE_LEASE_OUT &&
 	      leases[1].state == LKVFENCE_LEASE_FAILED && !leases[1].evidence &&
-	      leases[2].state == LKVFENCE_LEASE_DRAINED &&
+	      leases[2].state == LKVFENCE_LEASE_REVOKED &&
 	      leases[2].evidence == LKVFENCE_EVIDENCE_MW_INVALIDATED,
 	      "all leases, with state and evidence");
 	gives(q.leases_out, 2, "two are without proof");

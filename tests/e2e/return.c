@@ -25,8 +25,8 @@ static void mixed(struct lkvfence *f)
 		item(b + 1000000, 1, LKVFENCE_STATUS_DRAINED,
 		     LKVFENCE_EVIDENCE_IN_BAND),
 		item(a, 2, LKVFENCE_STATUS_FAILED, LKVFENCE_EVIDENCE_NONE),
-		item(b, 1, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_QP_DESTROYED),
-		item(b, 1, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_QP_DESTROYED),
+		item(b, 1, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_QP_DESTROYED),
+		item(b, 1, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_QP_DESTROYED),
 		item(a, 3, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_NONE),
 	};
 	static const int results[] = {
@@ -44,8 +44,8 @@ static void mixed(struct lkvfence *f)
 		      i == 5 ? "the transfer" : "nothing");
 	}
 	stat = stat_of(f);
-	check(stat.returns_drained == 2 && stat.returns_failed == 1 &&
-	      stat.returns_early == 2 && stat.returns_stale == 1 &&
+	check(stat.returns_drained == 1 && stat.returns_failed == 1 &&
+	      stat.returns_revoked == 1 && stat.returns_early == 2 && stat.returns_stale == 1 &&
 	      stat.returns_unknown == 2 && stat.returns_duplicate == 1,
 	      "each is counted by what it was");
 	e = event(f);
@@ -55,49 +55,47 @@ static void mixed(struct lkvfence *f)
 	gives(query(f, a).leases_out, 2, "a failed lease is still out");
 }
 
+/* Whom evidence is from: bits 1 << status. */
+static const uint32_t statuses_of[LKVFENCE_NR_EVIDENCE] = {
+	[LKVFENCE_EVIDENCE_NONE] = 1 << LKVFENCE_STATUS_FAILED,
+	[LKVFENCE_EVIDENCE_SUCCESS_CQE] = 1 << LKVFENCE_STATUS_DRAINED,
+	[LKVFENCE_EVIDENCE_IN_BAND] = 1 << LKVFENCE_STATUS_DRAINED,
+	[LKVFENCE_EVIDENCE_RQ_FLUSHED] = 1 << LKVFENCE_STATUS_REVOKED,
+	[LKVFENCE_EVIDENCE_MW_INVALIDATED] = 1 << LKVFENCE_STATUS_REVOKED,
+	[LKVFENCE_EVIDENCE_QP_DESTROYED] = 1 << LKVFENCE_STATUS_REVOKED,
+	[LKVFENCE_EVIDENCE_MR_DEREGISTERED] = 1 << LKVFENCE_STATUS_REVOKED,
+};
+
+static void pair(struct lkvfence *f, uint64_t g, uint32_t source, uint16_t status,
+		 uint16_t what)
+{
+	bool good = what < LKVFENCE_NR_EVIDENCE && statuses_of[what] & 1U << status;
+	struct lkvfence_return_item i = item(g, source, status, what);
+	struct lkvfence_stat before;
+
+	need(!lkvfence_take(f, g, source), "TAKE");
+	before = stat_of(f);
+	gives(lkvfence_return(f, &i, 1), good, "status %u, evidence %s (%u)", status,
+	      lkvfence_evidence_name(what), what);
+	gives(i.result, good ? 0 : -EINVAL, "its result");
+	if (!good)
+		unchanged(f, &before, "nothing has changed");
+}
+
 /* All pairs of status and evidence: which are accepted. */
 static void evidence(struct lkvfence *f)
 {
-	static const bool proof[LKVFENCE_NR_EVIDENCE] = {
-		[LKVFENCE_EVIDENCE_SUCCESS_CQE] = true,
-		[LKVFENCE_EVIDENCE_IN_BAND] = true,
-		[LKVFENCE_EVIDENCE_RQ_FLUSHED] = true,
-		[LKVFENCE_EVIDENCE_MW_INVALIDATED] = true,
-		[LKVFENCE_EVIDENCE_QP_DESTROYED] = true,
-		[LKVFENCE_EVIDENCE_MR_DEREGISTERED] = true,
-	};
 	uint64_t g = begin(f, 3, 16, 8, 0);
-	uint32_t source = 0, what;
-	struct lkvfence_return_item i;
-	struct lkvfence_stat before;
+	uint32_t source = 0, what, status;
 
-	for (what = 0; what <= LKVFENCE_NR_EVIDENCE; what++) {
-		bool good = what < LKVFENCE_NR_EVIDENCE && proof[what];
-		bool failed = what == LKVFENCE_EVIDENCE_NONE;
-
-		need(!lkvfence_take(f, g, ++source), "TAKE");
-		before = stat_of(f);
-		i = item(g, source, LKVFENCE_STATUS_DRAINED, what);
-		gives(lkvfence_return(f, &i, 1), good, "drained, by %s",
-		      lkvfence_evidence_name(what));
-		gives(i.result, good ? 0 : -EINVAL, "its result");
-		if (!good)
-			unchanged(f, &before, "nothing has changed");
-
-		need(!lkvfence_take(f, g, ++source), "TAKE");
-		i = item(g, source, LKVFENCE_STATUS_FAILED, what);
-		gives(lkvfence_return(f, &i, 1), failed, "failed, with %s",
-		      lkvfence_evidence_name(what));
+	for (status = 0; status <= LKVFENCE_STATUS_REVOKED + 1; status++) {
+		for (what = 0; what <= LKVFENCE_NR_EVIDENCE; what++)
+			pair(f, g, ++source, status, what);
+		pair(f, g, ++source, status, UINT16_MAX);
 	}
-	before = stat_of(f);
-	i = item(g, source, 0, LKVFENCE_EVIDENCE_IN_BAND);
-	gives(lkvfence_return(f, &i, 1), 0, "status 0");
-	i = item(g, source, 3, LKVFENCE_EVIDENCE_IN_BAND);
-	gives(lkvfence_return(f, &i, 1), 0, "status 3");
-	i = item(g, source, LKVFENCE_STATUS_DRAINED, UINT16_MAX);
-	gives(lkvfence_return(f, &i, 1), 0, "the highest evidence");
-	gives(i.result, -EINVAL, "its result");
-	unchanged(f, &before, "nothing has changed");
+	/* The highest status, and bits that another type would have lost. */
+	pair(f, g, ++source, 31, LKVFENCE_EVIDENCE_IN_BAND);
+	pair(f, g, ++source, LKVFENCE_STATUS_DRAINED, 256 + LKVFENCE_EVIDENCE_IN_BAND);
 }
 
 static void weakest(struct lkvfence *f)
@@ -105,12 +103,13 @@ static void weakest(struct lkvfence *f)
 	uint64_t g = hold(f, 4, 24, 8, 3, 0, 0);
 	struct lkvfence_event e;
 
-	lkvfence_drained(f, g, 1, LKVFENCE_EVIDENCE_MR_DEREGISTERED);
+	lkvfence_revoked(f, g, 1, LKVFENCE_EVIDENCE_MR_DEREGISTERED);
 	lkvfence_drained(f, g, 2, LKVFENCE_EVIDENCE_IN_BAND);
-	lkvfence_drained(f, g, 3, LKVFENCE_EVIDENCE_RQ_FLUSHED);
+	lkvfence_revoked(f, g, 3, LKVFENCE_EVIDENCE_RQ_FLUSHED);
 	e = event(f);
 	check(e.generation == g && e.evidence == LKVFENCE_EVIDENCE_IN_BAND,
 	      "the weakest evidence is told, whatever the order");
+	gives(e.outcome, LKVFENCE_OUTCOME_REVOKED, "one lease was revoked: so is the transfer");
 }
 
 static void bulk(struct lkvfence *f)
