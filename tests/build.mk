@@ -52,6 +52,7 @@ include tests/watch/build.mk
 include tests/kunit/build.mk
 include tests/mutants/build.mk
 include tests/rdma/build.mk
+include tests/verbs/build.mk
 include tests/matrix/build.mk
 
 .PHONY: check-install check-vm-selftest

@@ -6,9 +6,9 @@
  * complete in order. So the success of a request that goes to the responder
  * (WRITE, READ, SEND, atomic) proves that all before it succeeded, too: the
  * unsignaled ones among them get no completion of their own. It proves nothing
- * about a signaled one before it whose completion was never seen: that means
- * that somebody else took it, or that the QP was reset in between, and then the
- * requests before the reset are unaccounted for.
+ * where a signaled one before it has no completion either: somebody else took
+ * that, or the QP was reset in between, and then what was posted before the reset
+ * is unaccounted for.
  *
  * A local request (bind, local invalidate) is executed by the requester alone.
  * Its success proves itself, and is not taken as proof of requests that wait for
@@ -363,22 +363,26 @@ static void shorten(struct lkvfence_rail *rail)
 		rail->sq_tail++;
 }
 
-/* The one at @pos succeeded, and goes to the responder: so did all before it. */
+/*
+ * The one at @pos succeeded, and goes to the responder: so did all before it,
+ * unless a completion is missing among these.
+ */
 static void prove(struct run *run, uint32_t pos)
 {
+	enum ibv_wc_status before = IBV_WC_SUCCESS;
 	struct lkvfence_rail *rail = run->rail;
 	uint32_t p;
 
 	for (p = rail->sq_tail; p != pos; p++) {
 		const struct sent *s = at(rail, p);
 
-		if (s->done || !s->signaled) {
-			over(run, p, IBV_WC_SUCCESS);
+		if (!s->signaled || s->done)
 			continue;
-		}
 		COUNT(rail->v, lost);
-		over(run, p, IBV_WC_GENERAL_ERR);
+		before = IBV_WC_GENERAL_ERR;
 	}
+	for (p = rail->sq_tail; p != pos; p++)
+		over(run, p, before);
 	over(run, pos, IBV_WC_SUCCESS);
 }
 

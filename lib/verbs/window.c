@@ -452,12 +452,13 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
  */
 int lkvfence__close_windows(struct lkvfence_rail *rail, struct work *work)
 {
+	bool busy, first = true;
 	unsigned int turn = 0;
-	bool busy;
 	uint32_t i;
-	int err = 0;
+	int err;
 
 	do {
+		err = 0;
 		busy = false;
 		pthread_mutex_lock(&rail->lock);
 		for (i = 0; i < rail->nr_windows; i++) {
@@ -476,6 +477,9 @@ int lkvfence__close_windows(struct lkvfence_rail *rail, struct work *work)
 				busy = true;
 				break;
 			case WINDOW_LOST:
+				/* it may go now */
+				if (first)
+					doom(w, work);
 				err = -EIO;
 				break;
 			case WINDOW_NONE:
@@ -490,6 +494,7 @@ int lkvfence__close_windows(struct lkvfence_rail *rail, struct work *work)
 		} else if (busy) {
 			lkvfence__pause(&turn);
 		}
+		first = false;
 	} while (busy);
 	return err;
 }
