@@ -36,14 +36,19 @@ static void (*const mended)(struct rdma_restrack_entry *res) __used =
  * @node: in the list; guarded by devices_lock
  * @device: the device
  * @number: never given to another registration
+ * @busy: works that are in its driver, or about to be; guarded by devices_lock
  * @name: its own may be freed while it is read; guarded by devices_lock
  */
 struct rdma_dev {
 	struct list_head node;
 	struct ib_device *device;
 	u64 number;
+	u32 busy;
 	char name[IB_DEVICE_NAME_MAX];
 };
+
+/* Works that one device may keep busy: a small part of what the queue runs. */
+#define MAX_BUSY	16
 
 /* Guards the list and the numbering. Nothing is taken under it. */
 static DEFINE_MUTEX(devices_lock);
@@ -117,6 +122,45 @@ static struct ib_device *get_device_by(const char *name, u64 *number)
 	}
 	mutex_unlock(&devices_lock);
 	return device;
+}
+
+static struct rdma_dev *find_device(u64 number)
+{
+	struct rdma_dev *d;
+
+	lockdep_assert_held(&devices_lock);
+	list_for_each_entry(d, &devices, node) {
+		if (d->number == number)
+			return d;
+	}
+	return NULL;
+}
+
+bool qp_enter(const struct qp_id *id)
+{
+	struct rdma_dev *d;
+	bool room;
+
+	mutex_lock(&devices_lock);
+	d = find_device(id->device);
+	/* One that is gone keeps nobody. */
+	room = !d || d->busy < MAX_BUSY;
+	if (d && room)
+		d->busy++;
+	mutex_unlock(&devices_lock);
+	return room;
+}
+
+/* Between the two it may go, but not come: its number is given once. */
+void qp_leave(const struct qp_id *id)
+{
+	struct rdma_dev *d;
+
+	mutex_lock(&devices_lock);
+	d = find_device(id->device);
+	if (d)
+		d->busy--;
+	mutex_unlock(&devices_lock);
 }
 
 static struct ib_qp *get_qp(struct ib_device *device, u32 number)

@@ -84,6 +84,18 @@ int qp_to_err(const struct qp_id *id);
  */
 int qp_check(const struct qp_id *id, bool err);
 
+/**
+ * qp_enter() - may one more piece of work keep the QP's device busy?
+ * @id: what is remembered of it
+ *
+ * A device whose driver hangs keeps no more than so many waiting, so that works
+ * for other devices find room on the queue (L9).
+ *
+ * Return: whether it may; qp_leave() is the counterpart. False: later.
+ */
+bool qp_enter(const struct qp_id *id);
+void qp_leave(const struct qp_id *id);
+
 int qp_init(void);
 void qp_exit(void);
 
@@ -108,6 +120,15 @@ static inline int qp_to_err(const struct qp_id *id)
 static inline int qp_check(const struct qp_id *id, bool err)
 {
 	return -EOPNOTSUPP;
+}
+
+static inline bool qp_enter(const struct qp_id *id)
+{
+	return true;
+}
+
+static inline void qp_leave(const struct qp_id *id)
+{
 }
 
 static inline int qp_init(void)

@@ -31,7 +31,9 @@
 
 /* Leases seen to before others get the region's lock. */
 #define BATCH		64
-/* When a source is looked at again that waits for evidence alone. */
+/* When a source is looked at again whose device is busy with others. */
+#define AGAIN		(HZ / 50)
+/* And one that waits for evidence alone. */
 #define NEVER		U64_MAX
 
 static void post_event(struct source *s)
@@ -138,9 +140,10 @@ static void set_state(struct bound_qp *qp, u32 state)
 	mutex_unlock(lock);
 }
 
-/* Step 3. */
-static void take_access(struct source *s)
+/* Step 3. False: a device is busy with others, and it has to be tried again. */
+static bool take_access(struct source *s)
 {
+	bool all = true;
 	u32 i;
 
 	for (i = 0; i < s->nr_qps; i++)
@@ -148,11 +151,17 @@ static void take_access(struct source *s)
 	for (i = 0; i < s->nr_qps; i++) {
 		struct bound_qp *qp = &s->qps[i];
 
-		if (READ_ONCE(qp->state) == LKVFENCE_QP_OPEN) {
-			set_state(qp, qp_to_err(&qp->id) ? LKVFENCE_QP_LOST : LKVFENCE_QP_ERR);
-			end_sharers(qp);
+		if (READ_ONCE(qp->state) != LKVFENCE_QP_OPEN)
+			continue;
+		if (!qp_enter(&qp->id)) {
+			all = false;
+			continue;
 		}
+		set_state(qp, qp_to_err(&qp->id) ? LKVFENCE_QP_LOST : LKVFENCE_QP_ERR);
+		qp_leave(&qp->id);
+		end_sharers(qp);
 	}
+	return all;
 }
 
 /*
@@ -165,10 +174,11 @@ static bool stayed(int err)
 	return !err || err == -ENOENT || err == -ESTALE || err == -ENODEV;
 }
 
-/* Step 4: time has passed for a QP. */
-static void settle_qps(struct source *s)
+/* Step 4: time has passed for a QP. False as in step 3. */
+static bool settle_qps(struct source *s)
 {
 	struct region *r = s->region;
+	bool all = true;
 	u32 i;
 
 	for (i = 0; i < s->nr_qps; i++) {
@@ -178,7 +188,12 @@ static void settle_qps(struct source *s)
 		if (READ_ONCE(qp->state) != LKVFENCE_QP_ERR ||
 		    ktime_get_ns() < qp->settled_ns)
 			continue;
+		if (!qp_enter(&qp->id)) {
+			all = false;
+			continue;
+		}
 		err = qp_check(&qp->id, true);
+		qp_leave(&qp->id);
 		mutex_lock(&r->lock);
 		if (qp->state == LKVFENCE_QP_ERR && !stayed(err)) {
 			qp->state = LKVFENCE_QP_LOST;
@@ -188,6 +203,7 @@ static void settle_qps(struct source *s)
 		}
 		mutex_unlock(&r->lock);
 	}
+	return all;
 }
 
 /**
@@ -263,15 +279,18 @@ static void revoke_work(struct work_struct *work)
 	struct region *r = s->region;
 	/* Doesn't change once the region exists. */
 	bool settles = fence_accepts(&r->fence, LKVFENCE_EVIDENCE_QP_ERR_SETTLED);
+	bool busy;
 	u64 next, now;
 
 	if (end_transfers(s)) {
-		take_access(s);
+		busy = !take_access(s);
 		if (settles)
-			settle_qps(s);
+			busy |= !settle_qps(s);
 		next = conclude(s);
 		now = ktime_get_ns();
-		if (settles && next != NEVER)
+		if (busy)
+			queue_later(s, AGAIN);
+		else if (settles && next != NEVER)
 			queue_later(s, nsecs_to_jiffies(next > now ? next - now : 0) + 1);
 	}
 	/* It may have been kept by nothing but what has been revoked. */

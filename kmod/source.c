@@ -23,7 +23,7 @@
 
 /* All bound QPs, by number. See region.h for the order of locks. */
 static DEFINE_MUTEX(bound_lock);
-static DEFINE_HASHTABLE(bound_qps, 8);
+static DEFINE_HASHTABLE(bound_qps, 12);
 
 static atomic64_t last_binding;
 

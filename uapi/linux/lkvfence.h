@@ -655,8 +655,9 @@ struct lkvfence_return {
  *	default
  * @policy: enum lkvfence_policy
  * @reason: LKVFENCE_REASON_ABORTED to SHUTDOWN; 0: ABORTED
- * @deadline_ns: out: the deadline in force; in quarantine the one that passed;
- *	0 where there was nothing to wait for
+ * @deadline_ns: out: the deadline in force; while it is being revoked, when that
+ *	is given up, if that is later; in quarantine the one that passed; 0 where
+ *	there was nothing to wait for
  * @state: out: ENDED, or RELEASED where there was nothing to wait for
  * @leases_out: out: leases without proof, those returned as failed included
  * @policy_in_force: out: enum lkvfence_policy
@@ -776,7 +777,8 @@ enum lkvfence_query_by {
  * @nr_slots: out
  * @begun_ns: out
  * @ended_ns: out, or 0
- * @deadline_ns: out: of the hold; before the end: of the time to live; or 0
+ * @deadline_ns: out: of the hold, as in ABORT; before the end: of the time to
+ *	live; or 0
  * @now_ns: out: the clock of the other three, now
  * @ranges: pointer to struct lkvfence_range[nr_ranges], filled as far as it goes
  * @leases: pointer to struct lkvfence_lease[nr_leases], likewise, by source
