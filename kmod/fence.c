@@ -20,8 +20,9 @@
  * and to the allocator otherwise; "taken" says which. A lease counts as
  * unproven from the moment it is granted until a return with evidence that
  * names its generation and source, or until its source was revoked; a return
- * without (failed) is remembered but proves nothing (L4). So the slots can't come back but by settle() with
- * no lease unproven, or by the policy's word after the deadline (L2).
+ * without (failed) is remembered but proves nothing (L4). So the slots can't
+ * come back but by settle() with no lease unproven, or by the policy's word after
+ * the deadline (L2).
  *
  * Leases are kept by identity. "unproven" is the number of leases in the tree
  * that are neither drained nor revoked; it moves only where a lease's state

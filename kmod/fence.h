@@ -248,7 +248,8 @@ struct fence {
  * struct fence_limits - bounds on timeouts, from the module's parameters
  * @default_ns: of an end that names no timeout
  * @max_ns: no hold is extended beyond this after its end (L8)
- * @revoke_ns: how long a revocation may take, beyond the deadline if need be
+ * @revoke_ns: how long a revocation may take, beyond the deadline if need be; at
+ *	least 1, so that none is given up in the call that begins it
  */
 struct fence_limits {
 	u64 default_ns;
@@ -304,8 +305,9 @@ int fence_transfer_lease(struct fence_transfer *t, struct fence_lease *lease);
  * its own only so that a refused transfer uses up no generation.
  *
  * Return: 0; -EEXIST the tag is in use; -ENOSPC too many transfers; -ESHUTDOWN
- * a source's access is being taken away, or was, or is lost; or what is wrong with the first range that can't be had: -EINVAL it is empty or names a
- * slot again; -ERANGE it goes beyond the region; -EBUSY a slot is taken.
+ * a source's access is being taken away, or was, or is lost; or what is wrong
+ * with the first range that can't be had: -EINVAL it is empty or names a slot
+ * again; -ERANGE it goes beyond the region; -EBUSY a slot is taken.
  * Nothing has changed then but a counter.
  */
 int fence_admit(struct fence *f, struct fence_transfer *t, u64 max_transfers,
@@ -439,7 +441,7 @@ bool fence_source_revoke(struct fence_source *s);
 /**
  * fence_source_end() - end the transfers that the source has leases of
  * @f: the fence
- * @s: the source, in the state REVOKING
+ * @s: the source, in any state but BOUND: it may be seen to again
  * @limits: the bounds
  * @now: the time
  * @max: look at so many leases at most
@@ -452,8 +454,8 @@ u32 fence_source_end(struct fence *f, struct fence_source *s,
 /**
  * fence_source_quiet() - a source's access is gone: its leases are revoked
  * @f: the fence
- * @s: the source, in the state REVOKING or LOST, and all of its leases seen to
- *	by fence_source_end()
+ * @s: the source, in any state but BOUND, and all of its leases seen to by
+ *	fence_source_end()
  * @evidence: on what ground; one that is accepted
  * @now: the time
  * @max: as in fence_source_end()
@@ -467,7 +469,7 @@ u32 fence_source_quiet(struct fence *f, struct fence_source *s, u32 evidence,
  * fence_source_lost() - a source's access can't be taken away
  * @f: the fence
  * @s: the source, in the state REVOKING or LOST, and all of its leases seen to
- *	by fence_source_end()
+ *	by fence_source_end(), and none of them revoked by fence_source_quiet()
  * @max: as in fence_source_end()
  *
  * Transfers that are revoked for their own sake go on to the rest of their
