@@ -147,6 +147,7 @@ static u32 room_for(const struct handle *h)
 {
 	u32 max = param_max_transfers();
 
+	lockdep_assert_held(&h->region->lock);
 	return h->nr_unread < max ? max : 0;
 }
 

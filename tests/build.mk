@@ -1,32 +1,40 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-# Tests, in tiers; each target prints TAP and can be run alone. In `make check`:
+# Tests, in tiers; each target prints TAP and can be run alone. In `make check`,
+# with the time on two idle cores:
 #
-#   check-fence        the state machine, in user space
+#   check-fence        the state machine, in user space; each of these up to
+#                      check-range takes seconds
 #   check-cases        cases from the field against it: tests/cases.md
 #   check-orders-short the state machine, orders of events against an oracle
 #   check-lib          the library, with a fake kernel
 #   check-tools        the command, likewise
 #   check-install      what `make install` leaves, and `make uninstall` takes away
 #   check-range        what says which kernels are supported agrees
-#   lint               what tools say of the sources
-#   check-fuzz         the decoder and the state machine, with bytes that a fuzzer found
-#   check-kunit        KUnit suites on the debug kernel, which is built first: 15 minutes, once
-#   check-debug        what check-vm-K does, on the debug kernel, and refused memory
+#   lint               what tools say of the sources: a minute
+#   check-fuzz         the decoder and the state machine, with bytes that a fuzzer
+#                      found: a minute
+#   check-kunit        KUnit suites on the debug kernel: 2 minutes. That kernel is
+#                      built first, once: 8 to 15 minutes
+#   check-debug        what check-vm-K does, on the debug kernel, and refused
+#                      memory: 17 minutes
 #   check-vm-K         everything that needs the module, in a VM with the stock
-#                      kernel K: 6.1, 6.12
+#                      kernel K: 6.1, 6.12; 5 minutes each
 #
-# and beside it:
+# Those of the debug kernel run beside the others: 20 minutes in all.
 #
-#   check-orders       all orders, deeper: two minutes
-#   check-orders-teeth that the driver and the unit tests find damages to fence.c
-#   check-mutants      that tests find damages to all else
-#   check-debug-selftest  that the debug kernel's detectors are seen
-#   check-fuzz-teeth   that the fuzzer and the random calls find damages
-#   check-differential random calls in the VM, compared with the oracle
-#   stress             a million of them on the debug kernel
+# Beside it:
+#
+#   check-orders       all orders, deeper: 2 minutes
+#   check-orders-teeth that the driver and the unit tests find damages to fence.c:
+#                      2 minutes
+#   check-mutants      that tests find damages to all else: an hour
+#   check-debug-selftest  that the debug kernel's detectors are seen: 5 minutes
+#   check-fuzz-teeth   that the fuzzer and the random calls find damages: 10 minutes
+#   check-differential random calls in the VM, compared with the oracle: 2 minutes
+#   stress             a million of them on the debug kernel: 11 minutes
 #   fuzz               the fuzzer, for FUZZ_SECONDS
 #   check-matrix       everything, on every kernel of the supported range, with
-#                      the compiler and C library of its Debian release
+#                      the compiler and C library of its Debian release: half an hour
 #   check-vm-selftest  the VM's own contract
 #
 # `make check` installs what is missing, and ends with "N passed, N failed";

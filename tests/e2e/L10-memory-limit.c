@@ -35,8 +35,9 @@ static int fill(struct lkvfence *f)
 }
 
 /*
- * A limit of 24 MiB; 16 of them are a small region's, 1/4 is each transfer's.
- * That leaves the process what it needs when a transfer doesn't fit any more.
+ * A limit of 24 MiB; 16 of them are a small region's, 1/4 is each transfer's. At
+ * the limit, how much is left below 1/4 is chance, and to look needs memory too:
+ * there is another MiB for that.
  */
 static int inside(void *arg)
 {
@@ -50,7 +51,7 @@ static int inside(void *arg)
 	struct lkvfence *f, *small;
 	struct lkvfence_event events[64];
 	struct lkvfence_stat stat;
-	int nr;
+	int nr, limit;
 
 	(void)arg;
 	if (write_file(GROUP "/cgroup.procs", "0") || mlockall(MCL_CURRENT | MCL_FUTURE))
@@ -58,8 +59,9 @@ static int inside(void *arg)
 	small = region(NAME, 2000000);
 	if (lkvfence_open(&f, &large) != -ENOMEM || region_exists(large.name))
 		return 2;
+	limit = open(GROUP "/memory.max", O_WRONLY | O_CLOEXEC);
 	nr = fill(small);
-	if (nr < 10)
+	if (nr < 10 || write(limit, "26214400", 8) != 8)
 		return 3;
 	stat = stat_of(small);
 	if ((int)stat.begun != nr || stat.slots_taken != ARRAY_SIZE(ranges) * (uint64_t)nr ||
@@ -69,6 +71,7 @@ static int inside(void *arg)
 	clear(small);
 	if (lkvfence_events(small, events, ARRAY_SIZE(events), 0) != nr)
 		return 5;
+	close(limit);
 	/* When the last is told of, all is given back, and there is room again. */
 	return fill(small) < nr / 2 ? 6 : 0;
 }

@@ -9,7 +9,7 @@
 #   make fuzz-merge          takes over what that found into tests/fuzz/corpus
 #   make fuzz-coverage       lines of the module that the corpus reaches
 #   make check-differential  50,000 calls on a stock kernel in a VM (DIFF_KERNEL, 6.1): two minutes
-#   make stress              a million calls on the debug kernel (STRESS_KERNEL): 13 minutes
+#   make stress              a million calls on the debug kernel (STRESS_KERNEL): 11 minutes
 #   make check-fuzz-teeth    both find damages done to the module; ten minutes
 #
 # All but fuzz, fuzz-merge and fuzz-coverage print TAP.
