@@ -7,6 +7,8 @@
 #   check-cases        cases from the field against it: tests/cases.md
 #   check-orders-short the state machine, orders of events against an oracle
 #   check-lib          the library, with a fake kernel
+#   check-watch        liblkvfence-watch, likewise
+#   check-verbs        liblkvfence-verbs, with a provider that does what a test says
 #   check-tools        the command, likewise
 #   check-install      what `make install` leaves, and `make uninstall` takes away
 #   check-range        what says which kernels are supported agrees
@@ -19,6 +21,9 @@
 #                      memory: 17 minutes
 #   check-vm-K         everything that needs the module, in a VM with the stock
 #                      kernel K: 6.1, 6.12; 5 minutes each
+#   check-roce-K       what needs queue pairs, on Soft-RoCE: sources and revocation
+#                      (check-rdma-K), the helpers (check-verbs-vm-K), the look at
+#                      the memory (check-watch-vm-K)
 #
 # Those of the debug kernel run beside the others: 20 minutes in all.
 #
@@ -46,7 +51,7 @@ check:
 	@tests/check $(TIERS)
 
 CHECK_PACKAGES := gcc g++ libc6-dev libcmocka-dev man-db mandoc jq python3 pkg-config kmod \
-	gcc-multilib g++-multilib clang clang-14 libclang-rt-14-dev valgrind
+	gcc-multilib g++-multilib clang clang-14 libclang-rt-14-dev valgrind libisal-dev libibverbs-dev
 
 include tests/unit/fence/build.mk
 include tests/unit/cases/build.mk
@@ -66,6 +71,12 @@ include tests/matrix/build.mk
 .PHONY: check-install check-vm-selftest
 check-install: lib tools
 	@tests/install.sh $(B)
+
+# In one machine, for each takes a while to start.
+.PHONY: check-roce-6.1 check-roce-6.12
+check-roce-6.1 check-roce-6.12: check-roce-%: rdma-programs verbs-programs watch-vm-program
+	tests/vm/run --kernel $* --timeout 3600 -- bash -c 'rc=0; \
+		for t in tests/rdma/run tests/verbs/run $(WATCHT_B)/module; do $$t || rc=1; done; exit $$rc'
 
 check-vm-selftest:
 	@tests/vm/selftest
