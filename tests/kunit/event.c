@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Events: their order, reads that are short or fail, readers that go. */
 #include <linux/file.h>
-#include <linux/uaccess.h>
 
 #include "rig.h"
 
 #define QUARANTINE	LKVFENCE_POLICY_QUARANTINE
 #define SIZE		sizeof(struct lkvfence_event)
-
-/* The event at number @i of what was read to @at. */
-static struct lkvfence_event nth_event(unsigned long at, u32 i)
-{
-	struct lkvfence_event e;
-
-	if (copy_from_user(&e, (void __user *)(at + i * SIZE), SIZE))
-		memset(&e, 0, SIZE);
-	return e;
-}
 
 /* @nr transfers of one slot, of which this handle hears that they are over. */
 static void over(struct kunit *test, struct handle *h, u64 *g, u32 nr)

@@ -242,6 +242,51 @@ static void L8_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 150 + MAX_NS, fence_next_deadline(&b->f));
 }
 
+/* Access that is taken away: proof; and where it can't be, the deadline. */
+static void L2_revoked(struct kunit *test)
+{
+	struct bench *b = test->priv;
+	struct one *a = make(test, 1, 0, 10, 2);
+	struct one *c = make(test, 2, 10, 10, 1);
+	struct one *late = make(test, 3, 20, 10, 1);
+	struct fence_source one = {}, two = {};
+
+	KUNIT_EXPECT_EQ(test, 0, fence_bind(&b->f, &two, 2));
+	KUNIT_EXPECT_EQ(test, 0, fence_bind(&b->f, &one, 1));
+	KUNIT_EXPECT_PTR_EQ(test, &one, fence_find_source(&b->f, 1));
+	KUNIT_EXPECT_EQ(test, 0, start(b, a, 0));
+	KUNIT_EXPECT_EQ(test, 0, start(b, c, 0));
+	KUNIT_EXPECT_TRUE(test, fence_revocable(&a->t));
+	KUNIT_EXPECT_EQ(test, -EBUSY, fence_unbind(&b->f, &one));
+
+	/* Its sources give no more leases; others of theirs are ended. */
+	fence_abort(&b->f, &a->t, LKVFENCE_REASON_ABORTED, LKVFENCE_POLICY_REVOKE_NOW,
+		    100, &limits, 1);
+	KUNIT_EXPECT_EQ(test, FENCE_NEWS_ENDED | FENCE_NEWS_REVOKING, news_of(b, a));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, start(b, late, 1));
+	KUNIT_EXPECT_EQ(test, 2, fence_source_end(&b->f, &one, &limits, 2, 10));
+	KUNIT_EXPECT_EQ(test, FENCE_NEWS_ENDED, news_of(b, c));
+	KUNIT_EXPECT_EQ(test, LKVFENCE_REASON_REVOKED, c->t.reason);
+	KUNIT_EXPECT_EQ(test, 1, fence_source_end(&b->f, &two, &limits, 2, 10));
+
+	/* One is quiet, and the other can't be reached: only c is proven. */
+	KUNIT_EXPECT_EQ(test, 2, fence_source_quiet(&b->f, &one,
+						    LKVFENCE_EVIDENCE_QP_DESTROYED, 3, 10));
+	KUNIT_EXPECT_EQ(test, FENCE_NEWS_RELEASED, news_of(b, c));
+	KUNIT_EXPECT_EQ(test, LKVFENCE_OUTCOME_REVOKED, c->t.outcome);
+	KUNIT_EXPECT_EQ(test, 1, fence_source_lost(&b->f, &two, 10));
+	KUNIT_EXPECT_FALSE(test, fence_revocable(&a->t));
+	KUNIT_EXPECT_EQ(test, 101, fence_next_deadline(&b->f));
+	KUNIT_EXPECT_EQ(test, 1, fence_expire(&b->f, &limits, 101, 10));
+	KUNIT_EXPECT_EQ(test, FENCE_NEWS_RELEASED, news_of(b, a));
+	KUNIT_EXPECT_EQ(test, LKVFENCE_OUTCOME_TIMEOUT, a->t.outcome);
+	KUNIT_EXPECT_EQ(test, 0, b->f.slots_taken);
+	KUNIT_EXPECT_EQ(test, 1, b->f.counts.revokes_failed);
+	KUNIT_EXPECT_EQ(test, 0, fence_unbind(&b->f, &one));
+	KUNIT_EXPECT_EQ(test, 0, fence_unbind(&b->f, &two));
+	KUNIT_EXPECT_EQ(test, 0, b->f.nr_sources);
+}
+
 /* One slot each, with deadlines in any order: trees and queue keep theirs. */
 static void many(struct kunit *test)
 {
@@ -293,6 +338,7 @@ static void many(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(L1_one_owner),
 	KUNIT_CASE(L2_no_way_round),
+	KUNIT_CASE(L2_revoked),
 	KUNIT_CASE(L3_ended_means_ended),
 	KUNIT_CASE(L4_failed_is_not_drained),
 	KUNIT_CASE(L5_the_generation_is_the_key),

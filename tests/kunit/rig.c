@@ -2,6 +2,8 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/mman.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -167,15 +169,10 @@ int take(struct handle *h, u64 generation, u32 source)
 	return call_take(h, &arg);
 }
 
-int drained(struct kunit *test, struct handle *h, u64 generation, u32 source)
+static int give_back(struct kunit *test, struct handle *h,
+		     struct lkvfence_return_item item)
 {
 	struct rig *rig = test->priv;
-	struct lkvfence_return_item item = {
-		.generation	= generation,
-		.source		= source,
-		.status		= LKVFENCE_STATUS_DRAINED,
-		.evidence	= CQE,
-	};
 	struct lkvfence_return arg = {
 		.size		= sizeof(arg),
 		.items		= rig->user,
@@ -189,6 +186,26 @@ int drained(struct kunit *test, struct handle *h, u64 generation, u32 source)
 	if (!err && copy_from_user(&item, (void __user *)arg.items, sizeof(item)))
 		err = -EIO;
 	return err ?: item.result;
+}
+
+int drained(struct kunit *test, struct handle *h, u64 generation, u32 source)
+{
+	return give_back(test, h, (struct lkvfence_return_item) {
+		.generation	= generation,
+		.source		= source,
+		.status		= LKVFENCE_STATUS_DRAINED,
+		.evidence	= CQE,
+	});
+}
+
+int revoked(struct kunit *test, struct handle *h, u64 generation, u32 source)
+{
+	return give_back(test, h, (struct lkvfence_return_item) {
+		.generation	= generation,
+		.source		= source,
+		.status		= LKVFENCE_STATUS_REVOKED,
+		.evidence	= LKVFENCE_EVIDENCE_QP_DESTROYED,
+	});
 }
 
 int ended(struct handle *h, u64 generation, u32 policy, u32 timeout_ms)
@@ -224,6 +241,117 @@ struct lkvfence_query asked(struct handle *h, u64 generation, int *err)
 	return arg;
 }
 
+int try_bind(struct kunit *test, struct handle *h, u32 source, u32 qp, u32 nr,
+	     u64 *binding)
+{
+	struct rig *rig = test->priv;
+	struct lkvfence_source arg = {
+		.size		= sizeof(arg),
+		.source		= source,
+		.nr_qps		= nr,
+		.qps		= rig->user,
+		.peer		= "somebody",
+	};
+	u32 i, nth = current->fail_nth;
+	int err;
+
+	current->fail_nth = 0;
+	for (i = 0; i < nr && i < MAX_QPS; i++) {
+		struct lkvfence_qp name = { .device = FAKE_DEVICE, .number = qp + i };
+
+		if (!put(arg.qps + i * sizeof(name), &name, sizeof(name)))
+			return -EIO;
+	}
+	current->fail_nth = nth;
+	err = call_source(h, &arg);
+	*binding = arg.binding;
+	return err;
+}
+
+u64 bound(struct kunit *test, struct handle *h, u32 source, u32 qp, u32 nr)
+{
+	u64 binding = 0;
+
+	fake_connect_some(qp, nr);
+	KUNIT_ASSERT_EQ(test, 0, try_bind(test, h, source, qp, nr, &binding));
+	return binding;
+}
+
+int unbound(struct handle *h, u32 source)
+{
+	struct lkvfence_source arg = {
+		.size		= sizeof(arg),
+		.flags		= LKVFENCE_SOURCE_UNBIND,
+		.source		= source,
+	};
+
+	return call_source(h, &arg);
+}
+
+int quiet(struct handle *h, u64 binding, u32 qp, u32 evidence)
+{
+	struct lkvfence_quiet arg = {
+		.size		= sizeof(arg),
+		.binding	= binding,
+		.qp		= qp,
+		.evidence	= evidence,
+	};
+
+	return call_quiet(h, &arg);
+}
+
+struct lkvfence_query_source look_at(struct kunit *test, struct handle *h,
+				     u32 source, struct lkvfence_qp *qp)
+{
+	struct rig *rig = test->priv;
+	struct lkvfence_query_source arg = {
+		.size		= sizeof(arg),
+		.source		= source,
+		.qps		= rig->user,
+		.nr_qps		= 1,
+	};
+
+	if (call_query_source(h, &arg) ||
+	    copy_from_user(qp, (void __user *)rig->user, sizeof(*qp))) {
+		arg.state = 0;
+		qp->state = 0;
+	}
+	return arg;
+}
+
+u32 source_is(struct kunit *test, struct handle *h, u32 source)
+{
+	struct lkvfence_qp qp;
+
+	return look_at(test, h, source, &qp).state;
+}
+
+u64 stat_value(struct handle *h, size_t offset)
+{
+	struct lkvfence_stat stat;
+
+	region_stat(h->region, &stat);
+	return *(u64 *)((char *)&stat + offset);
+}
+
+void set_param(struct kunit *test, const char *name, const char *value)
+{
+	const struct kernel_param *kp;
+	int err = -ENOENT;
+	unsigned int i;
+
+	for (i = 0; i < THIS_MODULE->num_kp; i++) {
+		kp = &THIS_MODULE->kp[i];
+		if (strcmp(kp->name, name))
+			continue;
+		kernel_param_lock(THIS_MODULE);
+		err = kp->ops->set(value, kp);
+		kernel_param_unlock(THIS_MODULE);
+		break;
+	}
+	KUNIT_EXPECT_EQ_MSG(test, 0, err, "parameter %s", name);
+}
+
 ssize_t try_read(struct handle *h, unsigned long at, u32 nr)
 {
 	struct file *file;
@@ -242,6 +370,15 @@ ssize_t try_read(struct handle *h, unsigned long at, u32 nr)
 			 nr * sizeof(struct lkvfence_event), NULL);
 	kfree(file);
 	return ret;
+}
+
+struct lkvfence_event nth_event(unsigned long at, u32 i)
+{
+	struct lkvfence_event e;
+
+	if (copy_from_user(&e, (void __user *)(at + i * sizeof(e)), sizeof(e)))
+		memset(&e, 0, sizeof(e));
+	return e;
 }
 
 struct lkvfence_event event(struct kunit *test, struct handle *h)

@@ -11,13 +11,16 @@
 #define LKVFENCE_KUNIT_RIG_H
 
 #include <kunit/test.h>
+#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
 
 #include "calls.h"
 #include "event.h"
 #include "main.h"
+#include "qps.h"
 #include "region.h"
+#include "source.h"
 
 #define MS		((u64)NSEC_PER_MSEC)
 #define PATIENCE	(60 * HZ)	/* never waited for in vain */
@@ -50,6 +53,16 @@ struct handle *opened(struct kunit *test, const char *name, u32 nr_slots);
 /* Waits for @cond, of which this handle's readers are woken up. */
 #define woken(h, cond) \
 	(wait_event_interruptible_timeout((h)->wait, cond, PATIENCE) > 0)
+/* Waits for @cond, of which nobody is woken up. */
+#define until(cond) ({							\
+	unsigned long until_end = jiffies + PATIENCE;			\
+	bool until_good;						\
+									\
+	while (!(until_good = !!(cond)) &&				\
+	       time_before(jiffies, until_end))				\
+		msleep(20);						\
+	until_good;							\
+})
 /* What closing the last descriptor does. */
 void closed(struct handle *h);
 bool exists(const char *name);
@@ -66,15 +79,38 @@ u64 begin(struct kunit *test, struct handle *h, u64 tag, u32 first, u32 count,
 int take(struct handle *h, u64 generation, u32 source);
 /* One return as drained; its result. */
 int drained(struct kunit *test, struct handle *h, u64 generation, u32 source);
+/* One return as revoked, by who destroyed his QP; its result. */
+int revoked(struct kunit *test, struct handle *h, u64 generation, u32 source);
 /* ABORT with a policy and a timeout in ms; 0: the default. */
 int ended(struct handle *h, u64 generation, u32 policy, u32 timeout_ms);
 int finished(struct handle *h, u64 generation);
 struct lkvfence_query asked(struct handle *h, u64 generation, int *err);
 
+/* SOURCE, for the @nr QPs from @qp on; 0 or an errno. */
+int try_bind(struct kunit *test, struct handle *h, u32 source, u32 qp, u32 nr,
+	     u64 *binding);
+/* The same, which must succeed, for QPs that are new; the binding. */
+u64 bound(struct kunit *test, struct handle *h, u32 source, u32 qp, u32 nr);
+int unbound(struct handle *h, u32 source);
+int quiet(struct handle *h, u64 binding, u32 qp, u32 evidence);
+/* What is known of a source, and of its first QP. */
+struct lkvfence_query_source look_at(struct kunit *test, struct handle *h,
+				     u32 source, struct lkvfence_qp *qp);
+/* LKVFENCE_SOURCE_*, or 0 where it isn't bound. */
+u32 source_is(struct kunit *test, struct handle *h, u32 source);
+/* One value of STAT; all of it is too much for a stack. */
+#define STAT(h, member)	stat_value(h, offsetof(struct lkvfence_stat, member))
+u64 stat_value(struct handle *h, size_t offset);
+
+/* A parameter of the module, as by sysfs. */
+void set_param(struct kunit *test, const char *name, const char *value);
+
 /* read(2) of at most @nr events to user memory at @at, without waiting. */
 ssize_t try_read(struct handle *h, unsigned long at, u32 nr);
 /* The next event; it is waited for. Type 0 if none comes. */
 struct lkvfence_event event(struct kunit *test, struct handle *h);
+/* Of what was read to @at, event number @i. */
+struct lkvfence_event nth_event(unsigned long at, u32 i);
 
 /*
  * The @nth place from here on where this task may be refused memory, or an
