@@ -67,8 +67,8 @@ static void structs(struct abi *abi, const struct abi_command *cmd)
 	need(!mprotect(page, 4096, PROT_READ | PROT_WRITE), "mprotect");
 	at = page + 4096 - cmd->size;
 	memcpy(at, &arg, cmd->size);
-	gives(abi_call(abi, cmd, at), 0, "%s with its struct at the end of memory",
-	      cmd->name);
+	gives(abi_call(abi, cmd, at), abi_answer(abi, cmd),
+	      "%s with its struct at the end of memory", cmd->name);
 	abi_undo(cmd, at);
 
 	abi_good(abi, cmd, &arg);
