@@ -65,7 +65,6 @@ static void killed(uint32_t i)
 	need(pid >= 0, "fork");
 	if (!pid) {
 		lkvfence_close(f);
-		rig_close(&rig);
 		victim(i);
 	}
 	need(until(waitpid(pid, &status, WNOHANG) == pid), "it dies");
