@@ -63,8 +63,9 @@ int main(void)
 	lkvfence_close(f);
 	check(until(pieces() == before), "all is given back");
 	if (group) {
-		/* What is kept for a processor's next charge is less. The bitmaps alone are 3.5 MiB. */
-		check(until(charged() < bytes + (1 << 20)), "and nothing of it is charged any more");
+		/* A processor keeps less for its next charge; the bitmaps are 3.5 MiB. */
+		check(until(charged() < bytes + (1 << 20)),
+		      "and nothing of it is charged any more");
 		need(!write_file(ROOT "/cgroup.procs", "0"), "to be in no group");
 		check(until(!rmdir(GROUP)), "the group can go");
 	} else {
