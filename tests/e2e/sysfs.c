@@ -119,6 +119,13 @@ static void region_files(struct lkvfence *f, const char *dir)
 		if (!member(&stat, &files[i]))
 			zero++;
 	}
+	/* STAT and the files have them from one place: what use() left. */
+	gives(number(dir, "slots_taken"), 3 + 5 + 7, "slots_taken");
+	gives(number(dir, "slots_held"), 5 + 7, "slots_held");
+	gives(number(dir, "slots_quarantined"), 5, "slots_quarantined");
+	gives(number(dir, "transfers_alive"), 3, "transfers_alive");
+	gives(number(dir, "transfers_held"), 2, "transfers_held");
+	gives(number(dir, "transfers_quarantined"), 1, "transfers_quarantined");
 	/* Too many transfers, and memory gone, were not made to happen. */
 	gives(zero, 2, "nearly all of them are above 0");
 	gives(number(dir, "slot_size"), 65536, "slot_size");
