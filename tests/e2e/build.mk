@@ -36,7 +36,7 @@ $(E2E_PROGRAMS32): $(E2E)/%-32: $(E2E)/obj32/%.o $(E2E)/obj32/e2e.o $(E2E_LIB32)
 .SECONDARY: $(E2E_TESTS:%=$(E2E)/obj/%.o) $(E2E_TESTS:%=$(E2E)/obj32/%.o)
 
 check-vm-6.1 check-vm-6.12: check-vm-%: e2e-programs
-	tests/vm/run --kernel $* --timeout 1800 -- tests/e2e/run
+	tests/vm/run --kernel $* --timeout 3600 -- tests/e2e/run
 
 include tests/e2e/command.mk
 -include $(wildcard $(E2E)/obj/*.d $(E2E)/obj32/*.d $(E2E)/obj32/lib/*.d)

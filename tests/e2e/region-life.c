@@ -10,6 +10,7 @@ int main(void)
 	struct lkvfence *f = region(NAME, 64), *other;
 	struct lkvfence_open open = { .name = NAME };
 	uint64_t waiting, held, timed;
+	unsigned int i;
 
 	check(region_exists(NAME), "it is there from the first open");
 	lkvfence_close(f);
@@ -41,6 +42,16 @@ int main(void)
 	gives(drained(f, held, 2), 0, "the last proof");
 	lkvfence_close(f);
 	check(until(!region_exists(NAME)), "then it goes");
+
+	f = region(NAME, 64);
+	need(hold(f, 3, 0, 64, 1, LKVFENCE_POLICY_TAINT, 50), "a hold");
+	need(until(!stat_of(f).transfers_alive), "its deadline");
+	/* The clock looks after that whether it may go; nothing tells when it has. */
+	for (i = 0; i < 20 && region_exists(NAME); i++)
+		usleep(50000);
+	gives(i, 20, "at the deadline of its last hold it stays while there is a handle");
+	lkvfence_close(f);
+	check(until(!region_exists(NAME)), "and goes with that");
 
 	f = region(NAME, 64);
 	timed = hold(f, 3, 0, 64, 1, LKVFENCE_POLICY_TAINT, 100);

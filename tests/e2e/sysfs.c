@@ -185,6 +185,13 @@ static void region_files(struct lkvfence *f, const char *dir)
 		check(!member(&stat, &files[i]) == files[i].idle, "%s: %s 0",
 		      files[i].name, files[i].idle ? "is" : "is above");
 	}
+	/* STAT and the files have them from one place: what use() left. */
+	gives(number(dir, "slots_taken"), 3 + 5 + 7, "slots_taken");
+	gives(number(dir, "slots_held"), 5 + 7, "slots_held");
+	gives(number(dir, "slots_quarantined"), 5, "slots_quarantined");
+	gives(number(dir, "transfers_alive"), 3, "transfers_alive");
+	gives(number(dir, "transfers_held"), 2, "transfers_held");
+	gives(number(dir, "transfers_quarantined"), 1, "transfers_quarantined");
 	gives(number(dir, "slot_size"), 65536, "slot_size");
 	gives(number_for(0400, dir, "base"), 0, "base: an address, for root only");
 	check(number(dir, "oldest_hold_ns") >= 10 * MS &&

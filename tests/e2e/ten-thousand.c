@@ -72,8 +72,9 @@ int main(void)
 	note("%.1f us for each", (now_ns() - start) / 1e3 / NR);
 	stat = stat_of(f);
 	check(stat.transfers_alive == NR && stat.slots_taken == 65 * NR, "all are alive");
+	/* No deadline comes before the answers, however slow the machine. */
 	for (i = 0; i < NR; i += 2)
-		wrong += lkvfence_abort_generation(f, generations[i]) != 0;
+		wrong += abort_with(f, generations[i], 0, 3600000) != 0;
 	gives(wrong, 0, "half of them are aborted");
 
 	start = now_ns();
