@@ -40,14 +40,19 @@ static uint max_sources = 4096;
 
 /*
  * How long after a QP was moved to ERR nothing comes through it any more. What
- * had been accepted before may still be on its way to memory. With Soft-RoCE it
- * is one packet that a thread is copying, so this bounds how long that thread
- * may not get to run; with hardware it is what is inside the device and on its
- * bus, where an unanswered transaction is given up after 50 ms at most.
+ * had been accepted before may still be on its way to memory. With hardware it is
+ * what is inside the device and on its bus, where an unanswered transaction is
+ * given up after 50 ms at most. With Soft-RoCE it is one packet that a thread is
+ * copying, for which no time is long enough: see the graces in rdma.c. There this
+ * is for what a driver may yet sleep for.
  */
 static uint settle_ms = 100;
-/* How long the rest of a revocation may take, the driver's part above all. */
-static uint revoke_timeout_ms = 2000;
+/*
+ * How long the rest of a revocation may take: the driver's part, and the wait for
+ * all threads of a busy machine, which took 1.7 s where twenty wanted to run on
+ * two processors.
+ */
+static uint revoke_timeout_ms = 10000;
 
 /* At load they come one by one, and module init looks at all of them. */
 static bool loaded;
@@ -119,7 +124,7 @@ MODULE_PARM_DESC(max_sources, "Bound sources of a region (4096)");
 module_param_cb(settle_ms, &duration_ops, &settle_ms, 0644);
 MODULE_PARM_DESC(settle_ms, "How long after it was moved to ERR a queue pair counts as quiet, in ms, 1 to 600000 (100)");
 module_param_cb(revoke_timeout_ms, &duration_ops, &revoke_timeout_ms, 0644);
-MODULE_PARM_DESC(revoke_timeout_ms, "How long a revocation may take, beside settle_ms, in ms, 1 to 600000 (2000)");
+MODULE_PARM_DESC(revoke_timeout_ms, "How long a revocation may take, beside settle_ms, in ms, 1 to 600000 (10000)");
 
 static u64 ms_to_ns(uint ms)
 {

@@ -14,14 +14,17 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/nsproxy.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/restrack.h>
 
+#include "main.h"
 #include "rdma.h"
 
 /*
@@ -327,6 +330,46 @@ int qp_check(const struct qp_id *id, bool err)
 	if (ret)
 		return ret;
 	return (err ? state == IB_QPS_ERR : connected(state)) ? 0 : -ENOTCONN;
+}
+
+/*
+ * Graces. Soft-RoCE carries packets out in interrupts' tails, in work, and in the
+ * sender's own system calls, each of which may stand still at any point: where
+ * the host is a guest whose processor was taken away, or where threads are
+ * preempted, for longer than any settle time. Measured: a packet was written
+ * 140 ms after its QP had been moved to ERR.
+ *
+ * It doesn't sleep between the look at the state and the write, so RCU knows when
+ * it is over. One of RCU's kinds of grace period is for interrupts, their tails
+ * and threads that can't be preempted, the other one for threads that can be. One
+ * piece of work waits for all who want to know.
+ */
+static atomic64_t graces_begun;
+static atomic64_t graces_over;
+
+static void grace_work(struct work_struct *work)
+{
+	u64 last = atomic64_read_acquire(&graces_begun);
+
+	synchronize_rcu_tasks();
+	synchronize_rcu();
+	atomic64_set_release(&graces_over, last);
+	/* Those that began meanwhile have queued it again. */
+}
+
+static DECLARE_WORK(grace, grace_work);
+
+u64 grace_begin(void)
+{
+	u64 ticket = atomic64_inc_return(&graces_begun);
+
+	queue_work(lkvfence_wq, &grace);
+	return ticket;
+}
+
+bool grace_over(u64 ticket)
+{
+	return atomic64_read_acquire(&graces_over) >= ticket;
 }
 
 int qp_init(void)

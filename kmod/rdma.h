@@ -96,6 +96,21 @@ int qp_check(const struct qp_id *id, bool err);
 bool qp_enter(const struct qp_id *id);
 void qp_leave(const struct qp_id *id);
 
+/**
+ * grace_begin() - wait for what the kernel itself is at
+ *
+ * A driver in software may have looked at a QP's state, and not yet have written
+ * what it had accepted: for as long as its thread, or its processor, doesn't get
+ * to run. No time bounds that. But whoever is in the middle of that neither
+ * sleeps nor leaves the kernel before it is done.
+ *
+ * Return: a ticket for grace_over().
+ */
+u64 grace_begin(void);
+
+/* Has each thread and interrupt that ran at grace_begin() come to such a point? */
+bool grace_over(u64 ticket);
+
 int qp_init(void);
 void qp_exit(void);
 
@@ -129,6 +144,16 @@ static inline bool qp_enter(const struct qp_id *id)
 
 static inline void qp_leave(const struct qp_id *id)
 {
+}
+
+static inline u64 grace_begin(void)
+{
+	return 0;
+}
+
+static inline bool grace_over(u64 ticket)
+{
+	return true;
 }
 
 static inline int qp_init(void)

@@ -31,7 +31,7 @@
 
 /* Leases seen to before others get the region's lock. */
 #define BATCH		64
-/* When a source is looked at again whose device is busy with others. */
+/* When a source is looked at again whose device, or a processor, is busy. */
 #define AGAIN		(HZ / 50)
 /* And one that waits for evidence alone. */
 #define NEVER		U64_MAX
@@ -136,6 +136,7 @@ static void set_state(struct bound_qp *qp, u32 state)
 	if (qp->state != LKVFENCE_QP_QUIET) {
 		qp->state = state;
 		qp->settled_ns = ktime_get_ns() + param_settle_ns();
+		qp->grace = grace_begin();
 	}
 	mutex_unlock(lock);
 }
@@ -174,7 +175,10 @@ static bool stayed(int err)
 	return !err || err == -ENOENT || err == -ESTALE || err == -ENODEV;
 }
 
-/* Step 4: time has passed for a QP. False as in step 3. */
+/*
+ * Step 4: time has passed for a QP, and nobody in the kernel is still at what he
+ * was at when it was moved. False as in step 3, or there is somebody.
+ */
 static bool settle_qps(struct source *s)
 {
 	struct region *r = s->region;
@@ -188,7 +192,7 @@ static bool settle_qps(struct source *s)
 		if (READ_ONCE(qp->state) != LKVFENCE_QP_ERR ||
 		    ktime_get_ns() < qp->settled_ns)
 			continue;
-		if (!qp_enter(&qp->id)) {
+		if (!grace_over(qp->grace) || !qp_enter(&qp->id)) {
 			all = false;
 			continue;
 		}

@@ -29,6 +29,7 @@ struct region;
  * @evidence: enum lkvfence_evidence, once quiet
  * @settled_ns: when it will have settled, once the kernel had moved it; by the
  *	settle time of then
+ * @grace: and what has to be over by then; see rdma.h
  */
 struct bound_qp {
 	struct lkvfence_qp name;
@@ -38,6 +39,7 @@ struct bound_qp {
 	u8 state;
 	u8 evidence;
 	u64 settled_ns;
+	u64 grace;
 };
 
 /**

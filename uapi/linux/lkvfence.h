@@ -61,7 +61,8 @@
  * of its QPs is bound; sources that share a QP are revoked with it. Each QP is
  * moved to the state ERR, never to RESET. Whoever bound the source is told
  * (event REVOKE), and may say by QUIET what it saw of the QP since. A QP is
- * quiet when such stronger evidence came, or settle_ns after the kernel moved it
+ * quiet when such stronger evidence came; or settle_ns after the kernel moved it,
+ * when none of the kernel's threads is still at what it was at then
  * (QP_ERR_SETTLED). When all QPs of the source are, its leases are revoked, on
  * the weakest of these grounds.
  *
@@ -297,7 +298,8 @@ enum lkvfence_status {
  * @LKVFENCE_EVIDENCE_NONE: no lease was ever out: nothing to prove
  * @LKVFENCE_EVIDENCE_TIMEOUT: no proof: the deadline passed. Kernel only
  * @LKVFENCE_EVIDENCE_QP_ERR_SETTLED: the kernel moved the source's QPs to ERR,
- *	and settle_ns passed since. Kernel only
+ *	settle_ns passed since, and its own threads have finished what they
+ *	were at. Kernel only
  * @LKVFENCE_EVIDENCE_SUCCESS_CQE: the sender saw every work request that it
  *	posted under the lease complete with success (or, for a local copy
  *	engine, the completion of every copy). Error and flush completions
@@ -366,7 +368,8 @@ struct lkvfence_range {
  * @timeout_default_ns: out: the timeout of an ABORT that names none
  * @timeout_min_ns: out: the least that may be asked for
  * @timeout_max_ns: out: the most that may be asked for
- * @settle_ns: out: how long after a QP was moved to ERR it counts as quiet
+ * @settle_ns: out: how long after a QP was moved to ERR it counts as quiet, at
+ *	the earliest
  * @revoke_ns: out: how long a revocation may take
  * @max_sources: out: sources bound in a region
  * @max_qps: out: QPs of one source
