@@ -43,6 +43,10 @@ static DECLARE_WAIT_QUEUE_HEAD(fake_wait);
 static bool blocked;
 static int waiting;
 
+static u64 graces;
+static bool graceless;
+static u32 asked_for_grace;
+
 static bool full;
 static u32 turned_away;
 static int entered;
@@ -63,6 +67,8 @@ bool fake_reset(void)
 	entered = 0;
 	full = false;
 	turned_away = 0;
+	graceless = false;
+	asked_for_grace = 0;
 	memset(qps, 0, sizeof(qps));
 	mutex_unlock(&fake_lock);
 	return clean;
@@ -178,6 +184,23 @@ u32 fake_turned_away(void)
 
 	mutex_lock(&fake_lock);
 	nr = turned_away;
+	mutex_unlock(&fake_lock);
+	return nr;
+}
+
+void fake_at_it(bool at_it)
+{
+	mutex_lock(&fake_lock);
+	graceless = at_it;
+	mutex_unlock(&fake_lock);
+}
+
+u32 fake_asked_for_grace(void)
+{
+	u32 nr;
+
+	mutex_lock(&fake_lock);
+	nr = asked_for_grace;
 	mutex_unlock(&fake_lock);
 	return nr;
 }
@@ -311,6 +334,29 @@ void qp_leave(const struct qp_id *id)
 	mutex_lock(&fake_lock);
 	entered--;
 	mutex_unlock(&fake_lock);
+}
+
+/* All graces end at once: what is in the middle of something is played. */
+u64 grace_begin(void)
+{
+	u64 ticket;
+
+	mutex_lock(&fake_lock);
+	ticket = ++graces;
+	mutex_unlock(&fake_lock);
+	return ticket;
+}
+
+bool grace_over(u64 ticket)
+{
+	bool over;
+
+	mutex_lock(&fake_lock);
+	over = ticket && ticket <= graces && !graceless;
+	if (!over)
+		asked_for_grace++;
+	mutex_unlock(&fake_lock);
+	return over;
 }
 
 int qp_init(void)

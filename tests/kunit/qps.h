@@ -50,6 +50,11 @@ void fake_full(bool full);
 /* How many were turned away so. */
 u32 fake_turned_away(void);
 
+/* Somebody in the kernel is in the middle of something, or not any more. */
+void fake_at_it(bool at_it);
+/* How often it was asked whether he is, and he was. */
+u32 fake_asked_for_grace(void);
+
 /* How often the QP that is there now was moved to ERR. */
 u32 fake_moved(u32 qp);
 

@@ -20,23 +20,6 @@
 #define DEREGISTERED	LKVFENCE_EVIDENCE_MR_DEREGISTERED
 #define ALL		LKVFENCE_QUIET_ALL
 
-static int revoke_init(struct kunit *test)
-{
-	fake_reset();
-	/* A slow machine must not be taken for a driver that is stuck. */
-	set_param(test, "revoke_timeout_ms", "60000");
-	return rig_init(test);
-}
-
-static void revoke_exit(struct kunit *test)
-{
-	fake_unblock();
-	rig_exit(test);
-	set_param(test, "revoke_timeout_ms", "2000");
-	set_param(test, "settle_ms", "100");
-	KUNIT_EXPECT_TRUE_MSG(test, fake_reset(), "QPs are remembered");
-}
-
 /* A handle on a region that doesn't accept that a QP settled. */
 static struct handle *strict(struct kunit *test)
 {
@@ -51,30 +34,6 @@ static struct handle *strict(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, h);
 	return h;
 }
-
-static void expect_revoking(struct kunit *test, struct handle *h, u64 binding)
-{
-	struct lkvfence_event e = event(test, h);
-
-	KUNIT_EXPECT_EQ(test, LKVFENCE_EVENT_REVOKE, e.type);
-	KUNIT_EXPECT_EQ(test, binding, e.generation);
-}
-
-static void expect_released(struct kunit *test, struct handle *h, u64 g,
-			    u32 outcome, u32 evidence)
-{
-	struct lkvfence_event e = event(test, h);
-
-	KUNIT_EXPECT_EQ(test, LKVFENCE_EVENT_RELEASED, e.type);
-	KUNIT_EXPECT_EQ(test, g, e.generation);
-	KUNIT_EXPECT_EQ(test, outcome, e.outcome);
-	KUNIT_EXPECT_EQ(test, evidence, e.evidence);
-}
-
-#define expect_revoked(test, h, g, evidence) \
-	expect_released(test, h, g, LKVFENCE_OUTCOME_REVOKED, evidence)
-#define expect_tainted(test, h, g) \
-	expect_released(test, h, g, LKVFENCE_OUTCOME_TIMEOUT, LKVFENCE_EVIDENCE_TIMEOUT)
 
 /* A hold of one slot with @nr_sources leases. */
 static u64 held(struct kunit *test, struct handle *h, u32 nr_sources, u32 policy,
@@ -501,116 +460,6 @@ static void orphan(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, outcomes + 1, all.released[LKVFENCE_OUTCOME_REVOKED]);
 }
 
-/* L9, L8: a driver that is stuck keeps nobody but who waits for it, nor that. */
-static void stuck_driver(struct kunit *test)
-{
-	struct handle *h = opened(test, "kunit-stuck", 10);
-	struct handle *far = opened(test, "kunit-stuck-far", 10);
-	u64 a, b, g;
-
-	set_param(test, "revoke_timeout_ms", "500");
-	a = bound(test, h, 1, FIRST_QP, 1);
-	b = bound(test, far, 1, FIRST_QP + 1, 1);
-	fake_block();
-	g = begin(test, h, 1, 0, 1, 1);
-	KUNIT_EXPECT_EQ(test, 0, ended(h, g, NOW | TAINT, 10));
-	expect_revoking(test, h, a);
-	KUNIT_EXPECT_TRUE(test, until(fake_blocks()));
-	/* Calls go on, in this region and in others. */
-	KUNIT_EXPECT_EQ(test, 0, finished(h, begin(test, h, 2, 1, 1, 0)));
-	KUNIT_EXPECT_EQ(test, 0, finished(far, begin(test, far, 2, 1, 1, 0)));
-	KUNIT_EXPECT_EQ(test, 0, quiet(far, b, ALL, DEREGISTERED));
-	expect_revoking(test, far, b);
-	KUNIT_EXPECT_TRUE(test, until(source_is(test, far, 1) ==
-				      LKVFENCE_SOURCE_REVOKED));
-	expect_tainted(test, h, g);
-	KUNIT_EXPECT_EQ(test, 1, STAT(h, revokes_failed));
-	KUNIT_EXPECT_EQ(test, LKVFENCE_SOURCE_REVOKING, source_is(test, h, 1));
-	closed(far);
-	closed(h);
-	/* What waits for the driver keeps its memory, and gives it back then. */
-	KUNIT_EXPECT_TRUE(test, fake_blocks());
-	fake_unblock();
-}
-
-/* Its QP is destroyed and its handle closed while the driver is at it. */
-static void killed_meanwhile(struct kunit *test)
-{
-	struct handle *h = opened(test, test->name, 10);
-	u64 g;
-
-	bound(test, h, 1, FIRST_QP, 2);
-	fake_block();
-	g = begin(test, h, 1, 0, 1, 1);
-	KUNIT_EXPECT_EQ(test, 0, ended(h, g, NOW | TAINT, 10));
-	KUNIT_EXPECT_TRUE(test, until(fake_blocks()));
-	fake_destroy(FIRST_QP);
-	closed(h);
-	fake_unblock();
-	/* The first is lost: a taint, at the deadline. Nothing is left then. */
-	KUNIT_EXPECT_TRUE(test, settled(test));
-	KUNIT_EXPECT_EQ(test, 1, fake_moved(FIRST_QP + 1));
-}
-
-/* A device that is busy with others' works: it is tried again, and in time. */
-static void busy_device(struct kunit *test)
-{
-	struct handle *h = opened(test, test->name, 10);
-	u64 a = bound(test, h, 1, FIRST_QP, 2), g = begin(test, h, 1, 0, 1, 1);
-
-	fake_full(true);
-	KUNIT_EXPECT_EQ(test, 0, ended(h, g, NOW, 0));
-	expect_revoking(test, h, a);
-	KUNIT_EXPECT_TRUE(test, until(fake_turned_away() > 6));
-	KUNIT_EXPECT_EQ(test, 0, fake_moved(FIRST_QP));
-	KUNIT_EXPECT_EQ(test, LKVFENCE_SOURCE_REVOKING, source_is(test, h, 1));
-	/* What its owner says needs no room. */
-	KUNIT_EXPECT_EQ(test, 0, quiet(h, a, 0, DEREGISTERED));
-	fake_full(false);
-	expect_revoked(test, h, g, SETTLED);
-	KUNIT_EXPECT_EQ(test, 0, fake_moved(FIRST_QP));
-	KUNIT_EXPECT_EQ(test, 1, fake_moved(FIRST_QP + 1));
-	closed(h);
-}
-
-/* What the next case does while a source is being bound. */
-struct meanwhile {
-	struct kunit *test;
-	struct handle *h;
-	u64 g;
-	u64 binding;
-};
-
-static void revoke_meanwhile(void *arg)
-{
-	struct meanwhile *m = arg;
-
-	KUNIT_EXPECT_EQ(m->test, 0, ended(m->h, m->g, NOW, 0));
-	expect_revoking(m->test, m->h, m->binding);
-	expect_revoked(m->test, m->h, m->g, SETTLED);
-}
-
-/* A binding is in time for the revocation of another one, or doesn't happen. */
-static void bound_too_late(struct kunit *test)
-{
-	struct handle *h = opened(test, test->name, 10);
-	struct handle *other = opened(test, test->name, 10);
-	struct meanwhile m = { .test = test, .h = h };
-	struct rig *rig = test->priv;
-	u64 binding;
-
-	m.binding = bound(test, h, 1, FIRST_QP, 1);
-	m.g = begin(test, h, 1, 0, 1, 1);
-	fake_when_checked(FIRST_QP, revoke_meanwhile, &m);
-	/* The look comes a moment too early to see it. */
-	fake_seems_connected(FIRST_QP);
-	KUNIT_EXPECT_EQ(test, -ENOTCONN, try_bind(test, other, 2, FIRST_QP, 1, &binding));
-	KUNIT_EXPECT_EQ(test, 1, STAT(h, sources));
-	KUNIT_EXPECT_EQ(test, rig->alive[OBJECT_SOURCE] + 1, alive(OBJECT_SOURCE));
-	closed(other);
-	closed(h);
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(settles),
 	KUNIT_CASE(at_deadline),
@@ -625,17 +474,13 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(sharers),
 	KUNIT_CASE(not_all_bound),
 	KUNIT_CASE(orphan),
-	KUNIT_CASE(stuck_driver),
-	KUNIT_CASE(killed_meanwhile),
-	KUNIT_CASE(busy_device),
-	KUNIT_CASE(bound_too_late),
 	{}
 };
 
 static struct kunit_suite suite = {
 	.name = "lkvfence-revoke",
-	.init = revoke_init,
-	.exit = revoke_exit,
+	.init = rig_init_qps,
+	.exit = rig_exit_qps,
 	.test_cases = cases,
 };
 

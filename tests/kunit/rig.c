@@ -66,6 +66,24 @@ void rig_exit(struct kunit *test)
 		KUNIT_EXPECT_TRUE_MSG(test, settled(test), "objects are left");
 }
 
+int rig_init_qps(struct kunit *test)
+{
+	fake_reset();
+	/* A slow machine must not be taken for a driver that is stuck. */
+	set_param(test, "revoke_timeout_ms", "60000");
+	return rig_init(test);
+}
+
+void rig_exit_qps(struct kunit *test)
+{
+	fake_unblock();
+	rig_exit(test);
+	set_param(test, "revoke_timeout_ms", "10000");
+	set_param(test, "settle_ms", "100");
+	set_param(test, "max_sources", "4096");
+	KUNIT_EXPECT_TRUE_MSG(test, fake_reset(), "QPs are remembered");
+}
+
 struct lkvfence_open named(const char *name, u32 nr_slots)
 {
 	struct lkvfence_open arg = {
@@ -324,6 +342,25 @@ u32 source_is(struct kunit *test, struct handle *h, u32 source)
 	struct lkvfence_qp qp;
 
 	return look_at(test, h, source, &qp).state;
+}
+
+void expect_revoking(struct kunit *test, struct handle *h, u64 binding)
+{
+	struct lkvfence_event e = event(test, h);
+
+	KUNIT_EXPECT_EQ(test, LKVFENCE_EVENT_REVOKE, e.type);
+	KUNIT_EXPECT_EQ(test, binding, e.generation);
+}
+
+void expect_released(struct kunit *test, struct handle *h, u64 generation,
+		     u32 outcome, u32 evidence)
+{
+	struct lkvfence_event e = event(test, h);
+
+	KUNIT_EXPECT_EQ(test, LKVFENCE_EVENT_RELEASED, e.type);
+	KUNIT_EXPECT_EQ(test, generation, e.generation);
+	KUNIT_EXPECT_EQ(test, outcome, e.outcome);
+	KUNIT_EXPECT_EQ(test, evidence, e.evidence);
 }
 
 u64 stat_value(struct handle *h, size_t offset)

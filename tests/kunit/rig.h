@@ -41,6 +41,9 @@ struct rig {
 
 int rig_init(struct kunit *test);
 void rig_exit(struct kunit *test);
+/* The same for cases with QPs: these, and parameters, are then as they were. */
+int rig_init_qps(struct kunit *test);
+void rig_exit_qps(struct kunit *test);
 /* Objects of a kind that are alive. */
 s64 alive(enum object kind);
 /* True if as many objects are alive as before the case, soon. */
@@ -98,6 +101,15 @@ struct lkvfence_query_source look_at(struct kunit *test, struct handle *h,
 				     u32 source, struct lkvfence_qp *qp);
 /* LKVFENCE_SOURCE_*, or 0 where it isn't bound. */
 u32 source_is(struct kunit *test, struct handle *h, u32 source);
+/* The next event is that of a source that is being revoked, or of a release. */
+void expect_revoking(struct kunit *test, struct handle *h, u64 binding);
+void expect_released(struct kunit *test, struct handle *h, u64 generation,
+		     u32 outcome, u32 evidence);
+#define expect_revoked(test, h, g, evidence) \
+	expect_released(test, h, g, LKVFENCE_OUTCOME_REVOKED, evidence)
+#define expect_tainted(test, h, g) \
+	expect_released(test, h, g, LKVFENCE_OUTCOME_TIMEOUT, LKVFENCE_EVIDENCE_TIMEOUT)
+
 /* One value of STAT; all of it is too much for a stack. */
 #define STAT(h, member)	stat_value(h, offsetof(struct lkvfence_stat, member))
 u64 stat_value(struct handle *h, size_t offset);

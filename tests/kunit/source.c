@@ -14,22 +14,6 @@
 #define DEREGISTERED	LKVFENCE_EVIDENCE_MR_DEREGISTERED
 #define ALL		LKVFENCE_QUIET_ALL
 
-static int source_init(struct kunit *test)
-{
-	fake_reset();
-	/* A slow machine must not be taken for a driver that is stuck. */
-	set_param(test, "revoke_timeout_ms", "60000");
-	return rig_init(test);
-}
-
-static void source_exit(struct kunit *test)
-{
-	rig_exit(test);
-	set_param(test, "revoke_timeout_ms", "2000");
-	set_param(test, "max_sources", "4096");
-	KUNIT_EXPECT_TRUE_MSG(test, fake_reset(), "QPs are remembered");
-}
-
 static void bind_and_unbind(struct kunit *test)
 {
 	struct handle *h = opened(test, test->name, 10);
@@ -439,8 +423,8 @@ static struct kunit_case cases[] = {
 
 static struct kunit_suite suite = {
 	.name = "lkvfence-source",
-	.init = source_init,
-	.exit = source_exit,
+	.init = rig_init_qps,
+	.exit = rig_exit_qps,
 	.test_cases = cases,
 };
 
