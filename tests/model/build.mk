@@ -32,7 +32,7 @@ check-orders: $(MODEL)/orders
 	@$< --depth 6 --merge 8
 	@$< --transfers 3 --merge 7
 	@$< --sources 2 --depth 4 --merge 6
-	@$< --sources 2 --transfers 3 --scene 8 --merge 5
+	@$< --sources 2 --transfers 3 --scene 9 --merge 5
 	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 || exit 1; done
 
 check-orders-teeth: $(MODEL_O) check-fence

@@ -280,28 +280,31 @@ u32 events_all(struct world *w, struct event *first)
 
 /*
  * Sources that are bound, then transfers that are begun (their numbers above,
- * from 1 on), and whether these are ended, and their deadlines come.
+ * from 1 on), by which abort (likewise) these are ended, and whether their
+ * deadlines come.
  */
 static const struct {
 	u32 bound[2];
 	u32 begun[3];
-	bool ended;
+	u32 ended;
 	bool due;
 } scenes[SCENES] = {
-	{ { 0 }, { 0 }, false, false },
+	{ { 0 }, { 0 }, 0, false },
 	/* One source of two transfers. */
-	{ { 1 }, { 1, 3 }, false, false },
+	{ { 1 }, { 1, 3 }, 0, false },
 	/* Two of one, and one of these of another, too. */
-	{ { 1, 2 }, { 2, 1 }, false, false },
+	{ { 1, 2 }, { 2, 1 }, 0, false },
 	/* Each half bound. */
-	{ { 2 }, { 4, 2 }, false, false },
+	{ { 2 }, { 4, 2 }, 0, false },
 	/* To be revoked at once, and then it is. */
-	{ { 2, 1 }, { 5 }, false, false },
-	{ { 2, 1 }, { 5, 1 }, true, false },
+	{ { 2, 1 }, { 5 }, 0, false },
+	{ { 2, 1 }, { 5, 1 }, 1, false },
 	/* One in quarantine, one being revoked. */
-	{ { 1, 2 }, { 2, 1 }, true, true },
+	{ { 1, 2 }, { 2, 1 }, 1, true },
+	/* Half bound, and in quarantine because it could not be revoked. */
+	{ { 2 }, { 2 }, 2, true },
 	/* One source of three. */
-	{ { 1, 2 }, { 1, 2, 3 }, false, false },
+	{ { 1, 2 }, { 1, 2, 3 }, 0, false },
 };
 
 u32 events_scene(const struct world *w, u32 scene, struct event *first)
@@ -317,7 +320,7 @@ u32 events_scene(const struct world *w, u32 scene, struct event *first)
 		e[-1].generation += 2 * nr;
 	}
 	for (u32 i = 0; scenes[scene - 1].ended && i < nr; i++)
-		add_abort(&e, w, 0)->generation = next_generation(w) + 2 * i;
+		add_abort(&e, w, scenes[scene - 1].ended - 1)->generation = next_generation(w) + 2 * i;
 	if (scenes[scene - 1].due)
 		add_time(&e, EV_EXPIRE, w->now + w->limits.default_ns, 8);
 	return e - first;

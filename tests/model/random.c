@@ -28,6 +28,7 @@ static u32 random_policy(u64 *seed)
 static void random_begin(struct world *w, u64 *seed, struct event *e)
 {
 	struct oracle_begin *b = &e->begin;
+	u64 from;
 
 	e->kind = EV_BEGIN;
 	/* Other regions take numbers too, so there are gaps. */
@@ -43,8 +44,9 @@ static void random_begin(struct world *w, u64 *seed, struct event *e)
 			b->ranges[i].count = U32_MAX - rnd(seed, 200);
 	}
 	b->nr_sources = rnd(seed, w->max_leases + 1);
+	from = rnd(seed, w->nr_sources);
 	for (u32 i = 0; i < b->nr_sources; i++)
-		b->sources[i] = rnd(seed, 2) ? 1 + i : rnd(seed, 20);
+		b->sources[i] = rnd(seed, 10) ? 1 + (from + i) % w->nr_sources : rnd(seed, 20);
 }
 
 static u64 random_generation(struct world *w, u64 *seed)
@@ -108,18 +110,20 @@ static void random_time(struct world *w, u64 *seed, struct event *e)
 static bool random_source(struct world *w, u64 *seed, struct event *e)
 {
 	static const enum event_kind kinds[] = {
-		EV_BIND, EV_BIND, EV_UNBIND, EV_UNBIND, EV_REVOKE,
-		EV_SOURCE_END, EV_SOURCE_END, EV_SOURCE_QUIET, EV_SOURCE_QUIET,
-		EV_SOURCE_LOST,
+		EV_BIND, EV_UNBIND, EV_UNBIND, EV_REVOKE,
+		EV_SOURCE_END, EV_SOURCE_END, EV_SOURCE_QUIET, EV_SOURCE_LOST,
 	};
+	const struct source_fact *fact;
 
 	e->source = 1 + rnd(seed, w->nr_sources);
 	e->kind = kinds[rnd(seed, sizeof(kinds) / sizeof(kinds[0]))];
 	e->max = 1 + rnd(seed, 4);
 	e->evidence = rnd(seed, 2) ? LKVFENCE_EVIDENCE_QP_ERR_SETTLED :
 				     LKVFENCE_EVIDENCE_RQ_FLUSHED + rnd(seed, 4);
-	/* A source that could do no harm is let go of, so that it can be bound anew. */
-	if (e->kind == EV_REVOKE && rnd(seed, 3))
+	/* Most are left alone, so that transfers are revoked for their own sake. */
+	fact = oracle_find_source(&w->o, e->source);
+	if ((e->kind == EV_REVOKE || e->kind == EV_UNBIND) && fact &&
+	    fact->access == ACCESS_BOUND && rnd(seed, 8))
 		return false;
 	return source_may(w, e->source, e->kind);
 }
@@ -129,7 +133,7 @@ void event_random(struct world *w, u64 *seed, struct event *e)
 	u64 pick = rnd(seed, 100);
 
 	memset(e, 0, sizeof(*e));
-	if (w->nr_sources && !rnd(seed, 4) && random_source(w, seed, e))
+	if (w->nr_sources && !rnd(seed, 3) && random_source(w, seed, e))
 		return;
 	memset(e, 0, sizeof(*e));
 	if (pick < 22 || !w->o.nr_transfers) {
@@ -147,6 +151,8 @@ void event_random(struct world *w, u64 *seed, struct event *e)
 	if (pick < 76) {
 		e->kind = EV_REPORT;
 		e->generation = random_generation(w, seed);
+		if (!rnd(seed, 3))
+			e->generation = rnd(seed, 2) ? w->o.last_generation + 1 : 0;
 		e->reason = rnd(seed, 5);
 		return;
 	}

@@ -58,6 +58,8 @@ static struct cell *get_cell(struct world *w)
 		if (!c->used) {
 			ASAN_UNPOISON_MEMORY_REGION(c, sizeof(*c));
 			memset(c, 0, sizeof(*c));
+			/* Of a lease only the source is set. */
+			memset(c->leases, 0xa5, sizeof(c->leases));
 			c->used = true;
 			return c;
 		}
@@ -365,8 +367,22 @@ static void do_report(struct world *w, const struct event *e)
 		oracle_report(&w->o, e->reason);
 }
 
+/* Which sources have leases that prove nothing yet; bits. */
+static u32 busy_sources(const struct world *w)
+{
+	u32 busy = 0;
+
+	for (u32 i = 0; i < w->o.nr_sources; i++)
+		if (oracle_nr_bound(&w->o, w->o.sources[i].source))
+			busy |= 1U << w->o.sources[i].source;
+	return busy;
+}
+
 void world_step(struct world *w, const struct event *e)
 {
+	u32 busy = busy_sources(w);
+
+	w->f.source_idle = false;
 	memset(&w->o.report, 0, sizeof(w->o.report));
 	switch (e->kind) {
 	case EV_BEGIN:
@@ -411,5 +427,7 @@ void world_step(struct world *w, const struct event *e)
 	}
 	world_hear(w);
 	no_more_news(w);
+	/* It is said of a source's last lease, and of nothing else. */
+	must(w, w->f.source_idle == !!(busy & ~busy_sources(w)));
 	world_compare(w);
 }

@@ -114,7 +114,7 @@ void world_compare_released(const struct world *w,
 #define MAX_EVENTS	128
 u32 events_all(struct world *w, struct event *e);
 /* How a small world may begin, from 1 to SCENES: the events that lead there. */
-#define SCENES		8
+#define SCENES		9
 #define MAX_SCENE	12
 u32 events_scene(const struct world *w, u32 scene, struct event *e);
 void event_random(struct world *w, u64 *seed, struct event *e);

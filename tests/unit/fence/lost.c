@@ -182,6 +182,23 @@ static void test_lost_leaves_other_clocks(void **state)
 	assert_int_equal(r->f.counts.revokes_failed, 0);
 }
 
+/* Nor has anything failed for one in quarantine that had not asked for it. */
+static void test_lost_for_anothers_sake_is_no_failure(void **state)
+{
+	struct rig *r = *state;
+	u64 g;
+
+	bind_(r, 1);
+	g = begin(r, .policy = QUARANTINE, .ranges = { { 0, 1 } }, .sources = { 1 });
+	abort_(r, g);
+	assert_int_equal(at(r, r->now + DEFAULT_NS), 1);
+	assert_true(revoke(r, 1));
+	lost(r, 1);
+	assert_int_equal(r->f.counts.revokes_failed, 0);
+	assert_int_equal(fence_next_deadline(&r->f), U64_MAX);
+	assert_true(get(r, g)->quarantined);
+}
+
 static void test_lost_in_batches(void **state)
 {
 	struct rig *r = *state;
@@ -282,6 +299,7 @@ int main(void)
 		TEST(test_failure_is_counted_once),
 		TEST(test_L2_lost_half_way),
 		TEST(test_lost_leaves_other_clocks),
+		TEST(test_lost_for_anothers_sake_is_no_failure),
 		TEST(test_lost_in_batches),
 		TEST(test_lost_again),
 		TEST(test_quiet_after_lost),

@@ -281,6 +281,8 @@ static struct fence_lease *new_lease(struct piece *p, u32 source)
 {
 	struct fence_lease *l = need(sizeof(*l));
 
+	/* The fence may count on nothing else in it. */
+	memset(l, 0xa5, sizeof(*l));
 	l->source = source;
 	p->leases[p->nr_leases++] = l;
 	return l;
@@ -431,7 +433,7 @@ static struct fence_source **place_of(struct rig *r, u32 source)
 
 int try_bind(struct rig *r, u32 source)
 {
-	struct fence_source *s = need(sizeof(*s));
+	struct fence_source *s = memset(need(sizeof(*s)), 0xa5, sizeof(*s));
 	int err = fence_bind(&r->f, s, source);
 
 	if (err)

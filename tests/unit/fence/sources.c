@@ -108,6 +108,42 @@ static void test_lease_counts_until_it_is_proven_or_released(void **state)
 	}
 }
 
+/* Who looks for sources that may be unbound is told when one may be. */
+static void test_idle_is_said_of_the_last_lease(void **state)
+{
+	struct rig *r = *state;
+	u64 g[4];
+
+	bind_(r, 1);
+	bind_(r, 2);
+	for (u32 i = 0; i < 4; i++)
+		g[i] = begin(r, .tag = i, .policy = TAINT, .ranges = { { i, 1 } },
+			     .sources = { 1, 3 });
+	assert_int_equal(drained(r, g[0], 1), 0);
+	assert_int_equal(failed(r, g[1], 1), 0);
+	assert_int_equal(revoked(r, g[1], 1, WINDOW), 0);
+	abort_(r, g[2]);
+	assert_int_equal(at(r, r->now + DEFAULT_NS), 1);
+	/* Not of one whose lease isn't bound, nor of one that never had any. */
+	assert_int_equal(drained(r, g[3], 3), 0);
+	assert_int_equal(unbind(r, 2), 0);
+	assert_false(r->f.source_idle);
+	assert_int_equal(source_of(r, 1)->nr_leases, 1);
+	abort_(r, g[3]);
+	assert_false(r->f.source_idle);
+	assert_int_equal(at(r, r->now + DEFAULT_NS), 1);
+	assert_true(r->f.source_idle);
+	/* It is for the caller to clear. */
+	begin(r, .tag = 5, .ranges = { { 5, 1 } }, .sources = { 1 });
+	assert_true(r->f.source_idle);
+	r->f.source_idle = false;
+	assert_true(revoke(r, 1));
+	assert_int_equal(end_some(r, 1, 8), 1);
+	assert_false(r->f.source_idle);
+	assert_int_equal(quiet_some(r, 1, SETTLED, 8), 1);
+	assert_true(r->f.source_idle);
+}
+
 /* A new binding has nothing of the old one. */
 static void test_bound_anew(void **state)
 {
@@ -267,6 +303,7 @@ int main(void)
 		TEST(test_leases_granted_since_are_bound),
 		TEST(test_refused_leases_dont_count),
 		TEST(test_lease_counts_until_it_is_proven_or_released),
+		TEST(test_idle_is_said_of_the_last_lease),
 		TEST(test_bound_anew),
 		TEST(test_unbound_while_it_is_revoked),
 		TEST(test_closed_source_gets_no_lease),
