@@ -113,11 +113,15 @@ static void many(const struct way *way)
 
 	/* Where it is sure that all will complete, nothing may cut it short. */
 	rig.retries = way->abort == by_message ? FOR_EVER : 6;
+	/* What is attested must not come too late. */
+	if (way->abort != take_away)
+		set_param("settle_ms", 600000);
 	for (i = 0; i < n; i++) {
 		now = once(way, i);
 		hit += now > 0;
 		bytes += now;
 	}
+	put_params_back();
 	check(!bytes, "%s: %u aborts, %u hit, %zu stray bytes", way->what, n, hit, bytes);
 	after = stat_of(f);
 	check(after.released[way->outcome] == before.released[way->outcome] + n &&

@@ -463,3 +463,35 @@ int run(const char *fmt, ...)
 	status = system(command);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
+
+/*
+ * The device, as tests/vm/run left it: on v0, with an IPv4 address
+ */
+
+static bool ready(void)
+{
+	const char *port = "/sys/class/infiniband/" DEVICE "/ports/1";
+	int i;
+
+	if (!strstr(line_of("%s/state", port), "ACTIVE"))
+		return false;
+	for (i = 0; i < 8; i++) {
+		if (strstr(line_of("%s/gids/%d", port, i), ":ffff:0a00:0001"))
+			return true;
+	}
+	return false;
+}
+
+bool device_there(void)
+{
+	return !access("/sys/class/infiniband/" DEVICE, F_OK);
+}
+
+void device_back(void)
+{
+	if (!device_there()) {
+		run("modprobe rdma_rxe");
+		run("rdma link add " DEVICE " type rxe netdev v0");
+	}
+	need(until(ready()), DEVICE " is there");
+}

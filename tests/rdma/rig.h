@@ -166,6 +166,10 @@ struct lkvfence_event event_of(struct lkvfence *f, uint32_t type);
 bool released_as(const struct lkvfence_event *e, uint64_t generation,
 		 uint32_t outcome, uint32_t evidence);
 
+/* Is DEVICE there? Have it there, and ready. */
+bool device_there(void);
+void device_back(void);
+
 /* How often a test that loops does so: LKVFENCE_RDMA_RUNS, or @standard. */
 uint32_t runs(uint32_t standard);
 /* Runs a command; its exit status. */
