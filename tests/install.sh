@@ -45,13 +45,17 @@ is_there() {
 	done
 }
 
+# compiles LIBRARY HEADER CALL: a program that names one of its calls. What the library needs of the system is where the
+# compiler looks anyway.
 compiles() {
 	local flags
-	flags=$(PKG_CONFIG_SYSROOT_DIR=$dest PKG_CONFIG_LIBDIR=$pc pkg-config --cflags --libs liblkvfence) || return 1
-	cat >"$root/user.c" <<-'END'
+	flags=$(PKG_CONFIG_SYSROOT_DIR=$dest PKG_CONFIG_PATH=$pc pkg-config --cflags --libs "$1") || return 1
+	cat >"$root/user.c" <<-END
 		#include <stdio.h>
 		#include <lkvfence.h>
-		int main(void) { return puts(lkvfence_version()) < 0; }
+		#include <$2>
+		static void (*volatile call)(void) = (void (*)(void))$3;
+		int main(void) { return !call || puts(lkvfence_version()) < 0; }
 	END
 	# shellcheck disable=SC2086
 	cc -o "$root/user" "$root/user.c" $flags &&
@@ -64,7 +68,7 @@ is_empty() {
 	[[ -z $left ]] || { echo "left behind: $left"; return 1; }
 }
 
-tests/vm/need pkg-config || exit 1
+tests/vm/need pkg-config libisal-dev libibverbs-dev || exit 1
 "$build/tools/lkvfence" --version 2>/dev/null | sed -n 's/^lkvfence //p' >"$root/version"
 
 check "make install" make "${args[@]}" install-lib install-tools
@@ -72,7 +76,15 @@ check "the library, its header and the ABI's" is_there \
 	opt/lkvfence/lib/liblkvfence.{so,a} opt/lkvfence/include/{lkvfence.h,linux/lkvfence.h}
 check "the command and the man pages" is_there opt/lkvfence/bin/lkvfence \
 	opt/lkvfence/share/man/man{3/lkvfence_begin.3,7/lkvfence.7,8/lkvfence.8}
-check "a program compiles with pkg-config, and runs" compiles
+check "a program compiles with pkg-config, and runs" compiles liblkvfence lkvfence.h lkvfence_source
+for name in watch verbs; do
+	check "make install-$name" make "${args[@]}" "install-$name"
+	check "liblkvfence-$name, and its header" is_there \
+		opt/lkvfence/lib/liblkvfence-$name.{so,a} opt/lkvfence/include/lkvfence-$name.h
+done
+check "a man page of each" is_there opt/lkvfence/share/man/man{3/lkvfence_watch_open.3,7/lkvfence_verbs.7}
+check "a program compiles with liblkvfence-watch, and runs" compiles liblkvfence-watch lkvfence-watch.h lkvfence_watch_open
+check "a program compiles with liblkvfence-verbs, and runs" compiles liblkvfence-verbs lkvfence-verbs.h lkvfence_verbs_create
 if [[ $kdir ]]; then
 	check "make install-module, with depmod" make "${args[@]}" install-module
 	check "modprobe would find the module" grep -rqs lkvfence "$dest/lib/modules" --include=modules.dep
