@@ -70,13 +70,13 @@ struct tell {
  * @tells: leases to return, the first one first
  * @tail: the end of these
  * @doomed: windows to deallocate; their rails are pinned
- * @flushed: rails that were seen to be flushed; pinned
+ * @rails: rails that were seen to be flushed, or are to be broken; pinned
  */
 struct work {
 	struct tell *tells;
 	struct tell **tail;
 	struct window *doomed;
-	struct lkvfence_rail *flushed;
+	struct lkvfence_rail *rails;
 };
 
 #define NO_WORK(name)	{ .tail = &(name).tells }
@@ -172,7 +172,7 @@ enum window_state {
 	WINDOW_BOUND,
 	WINDOW_INVALIDATING,	/* likewise; never again before it completes */
 	WINDOW_DOOMED,		/* on a list, to be deallocated */
-	WINDOW_SETTLING,	/* it is, and the QP is to be seen flushed yet */
+	WINDOW_SETTLING,	/* its key is gone; the QP is to be seen flushed yet */
 	WINDOW_LOST,		/* it couldn't be */
 };
 
@@ -209,6 +209,8 @@ struct window {
  *	ERR
  * @flushed: one of them came back flushed
  * @quiet: and the QP was seen in ERR
+ * @breaking: it is to be moved to ERR, by who has it on his list of work
+ * @ending: its windows are being closed
  * @forgotten: there were leases given up unproven, of generations from
  * @forgotten_low: this
  * @forgotten_high: to this
@@ -226,6 +228,7 @@ struct lkvfence_rail {
 	bool signal_all;
 	bool reliable;
 	bool srq;
+	bool lax;			/* invalidates without waiting for what it executes */
 	atomic_uint pins;
 	bool closing;			/* guarded by the locks of its CQs */
 	struct lkvfence_rail *next;	/* on a list of work */
@@ -252,6 +255,8 @@ struct lkvfence_rail {
 	uint32_t rq_known;
 	bool flushed;
 	bool quiet;
+	bool breaking;
+	bool ending;
 
 	struct window *windows;
 	uint32_t nr_windows;
@@ -311,6 +316,7 @@ struct lkvfence_recv {
 	bool had_windows;
 	bool lost;			/* one could not be taken away */
 	bool revoking;
+	bool finishing;			/* nobody asks for proof any more */
 	bool held;
 	bool told;
 	bool said;
@@ -367,6 +373,7 @@ int lkvfence__wait(struct lkvfence_cq *const *cqs, uint32_t nr, int timeout_ms,
 void lkvfence__pin(struct lkvfence_rail *rail);
 void lkvfence__unpin(struct lkvfence_rail *rail);
 enum ibv_qp_state lkvfence__qp_state(const struct lkvfence_rail *rail);
+int lkvfence__to_error(struct lkvfence_rail *rail);
 
 /* sq.c; with the rail's lock held, but for the first */
 int lkvfence__post(struct lkvfence_rail *rail, struct lkvfence_send *send,
@@ -396,13 +403,15 @@ int lkvfence__guard(struct lkvfence_rail *rail);
 bool lkvfence__guarded(const struct lkvfence_rail *rail);
 bool lkvfence__arrived(struct lkvfence_rail *rail, uint32_t pos,
 		       struct ibv_wc *wc, struct work *work);
-void lkvfence__list_flushed(struct lkvfence_rail *rail, struct work *work);
-void lkvfence__run_flushed(struct lkvfence_rail *rail, struct work *work);
+void lkvfence__list(struct lkvfence_rail *rail, struct work *work);
+void lkvfence__run_rail(struct lkvfence_rail *rail, struct work *work);
 
 /* recv.c */
 bool lkvfence__acked(struct lkvfence_rail *rail, const struct ibv_wc *wc,
 		     struct work *work);
 void lkvfence__forget_rail(struct lkvfence_rail *rail);
+/* Does anybody ask whether the window is surely gone? */
+bool lkvfence__asked_for(const struct window *window);
 /* with v->lock held */
 void lkvfence__windows_gone(struct lkvfence_recv *recv, struct work *work);
 void lkvfence__detach(struct window *window, bool good, struct work *work);

@@ -501,11 +501,12 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
  * Windows on a QP that has failed are deallocated instead. The lease comes back
  * REVOKED on MW_INVALIDATED when all of them are gone, unless it came back
  * before. A late write to such a window moves both ends' QPs to ERR: that
- * connection is lost.
+ * connection is lost. On Soft-RoCE, where a key's end is not that of what is
+ * executed under it, the QP is moved to ERR in any case, and needs a guard.
  *
  * Return: 0 it has come back, or with a timeout of 0 it will; -EINVAL it has no
- * windows; -ETIMEDOUT; -EIO a window could be neither invalidated nor
- * deallocated, and the lease stays out; -ENOBUFS.
+ * windows; -ETIMEDOUT; -EIO it can't be proven that a window is gone, and the
+ * lease stays out; -ENOBUFS.
  */
 int lkvfence_recv_revoke(struct lkvfence_recv *recv, int timeout_ms);
 

@@ -13,6 +13,8 @@
 
 #include "internal.h"
 
+#define SOFT_ROCE	0xffffffU	/* as vendor_id */
+
 void lkvfence__pin(struct lkvfence_rail *rail)
 {
 	atomic_fetch_add(&rail->pins, 1);
@@ -40,6 +42,35 @@ enum ibv_qp_state lkvfence__qp_state(const struct lkvfence_rail *rail)
 	err = ibv_query_qp(rail->qp, &attr, IBV_QP_STATE, &init);
 	errno = saved;
 	return err ? IBV_QPS_UNKNOWN : attr.qp_state;
+}
+
+/* 0 where it is there already. */
+int lkvfence__to_error(struct lkvfence_rail *rail)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	int saved = errno, err;
+
+	if (lkvfence__qp_state(rail) == IBV_QPS_ERR)
+		return 0;
+	errno = 0;
+	err = lkvfence__errno(ibv_modify_qp(rail->qp, &attr, IBV_QP_STATE));
+	errno = saved;
+	return err;
+}
+
+/*
+ * Soft-RoCE checks a packet's key and copies its data afterwards; an invalidate,
+ * or a deallocation, that comes in between doesn't wait for the copy. On hardware
+ * the one is over before the other completes.
+ */
+static bool is_lax(struct ibv_context *context)
+{
+	struct ibv_device_attr attr;
+	int saved = errno, err;
+
+	err = ibv_query_device(context, &attr);
+	errno = saved;
+	return err || attr.vendor_id == SOFT_ROCE;
 }
 
 /*
@@ -284,6 +315,7 @@ int lkvfence_rail_create(struct lkvfence_verbs *v,
 	rail->signal_all = init.sq_sig_all;
 	rail->reliable = attr->qp->qp_type == IBV_QPT_RC;
 	rail->srq = attr->qp->srq;
+	rail->lax = attr->windows && is_lax(attr->qp->context);
 	rail->marker = IBV_WR_RDMA_WRITE;
 	err = allocate(rail, &init, attr->windows);
 	if (!err)
@@ -319,7 +351,7 @@ static void end_settling(struct lkvfence_rail *rail, bool good,
 
 		if (w->state != WINDOW_SETTLING)
 			continue;
-		w->state = WINDOW_NONE;
+		w->state = w->mw ? WINDOW_FREE : WINDOW_NONE;
 		lkvfence__detach(w, good, work);
 	}
 }
@@ -427,6 +459,7 @@ int lkvfence_rail_reset(struct lkvfence_rail *rail)
 		rail->dead = false;
 		rail->flushed = false;
 		rail->quiet = false;
+		rail->ending = false;
 		rail->rq_tail = rail->rq_head;
 		rail->rq_known = rail->rq_head;
 		pthread_mutex_unlock(&rail->lock);
@@ -456,24 +489,18 @@ static int is_quiet(void *arg)
 
 int lkvfence_rail_flush(struct lkvfence_rail *rail, int timeout_ms)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	int saved = errno, err = 0;
 	bool hope;
+	int err;
 	struct work work = NO_WORK(work);
 
 	lkvfence__pin(rail);
 	pthread_mutex_lock(&rail->lock);
 	hope = rail->flushed || lkvfence__guarded(rail);
 	if (rail->flushed && !rail->quiet)
-		lkvfence__list_flushed(rail, &work);
+		lkvfence__list(rail, &work);
 	pthread_mutex_unlock(&rail->lock);
 
-	if (lkvfence__qp_state(rail) != IBV_QPS_ERR) {
-		errno = 0;
-		err = lkvfence__errno(ibv_modify_qp(rail->qp, &attr,
-						    IBV_QP_STATE));
-		errno = saved;
-	}
+	err = lkvfence__to_error(rail);
 	lkvfence__run(rail->v, &work);
 	if (err) {
 		lkvfence__vfail(err,

@@ -287,6 +287,7 @@ void lkvfence_recv_finish(struct lkvfence_recv *recv, unsigned int flags)
 		return;
 	v = recv->v;
 	pthread_mutex_lock(&v->lock);
+	recv->finishing = true;
 	stop_expecting(recv, flags & LKVFENCE_RECV_QUIET);
 	pthread_mutex_unlock(&v->lock);
 
@@ -302,6 +303,19 @@ void lkvfence_recv_finish(struct lkvfence_recv *recv, unsigned int flags)
 /*
  * Windows
  */
+
+bool lkvfence__asked_for(const struct window *window)
+{
+	struct lkvfence_verbs *v = window->rail->v;
+	const struct lkvfence_recv *recv;
+	bool asked;
+
+	pthread_mutex_lock(&v->lock);
+	recv = window->recv;
+	asked = recv && (recv->revoking || !recv->finishing);
+	pthread_mutex_unlock(&v->lock);
+	return asked;
+}
 
 /* After the last of them has gone, or when it is revoked. */
 void lkvfence__windows_gone(struct lkvfence_recv *recv, struct work *work)

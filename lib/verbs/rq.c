@@ -169,14 +169,14 @@ int lkvfence_rail_recv(struct lkvfence_rail *rail, struct ibv_recv_wr *wr,
 	}
 }
 
-void lkvfence__list_flushed(struct lkvfence_rail *rail, struct work *work)
+void lkvfence__list(struct lkvfence_rail *rail, struct work *work)
 {
 	if (rail->listed)
 		return;
 	rail->listed = true;
 	lkvfence__pin(rail);
-	rail->next = work->flushed;
-	work->flushed = rail;
+	rail->next = work->rails;
+	work->rails = rail;
 }
 
 bool lkvfence__arrived(struct lkvfence_rail *rail, uint32_t pos,
@@ -199,7 +199,7 @@ bool lkvfence__arrived(struct lkvfence_rail *rail, uint32_t pos,
 	if (wc->status == IBV_WC_WR_FLUSH_ERR && was_known && !rail->flushed) {
 		rail->flushed = true;
 		COUNT(rail->v, flushed);
-		lkvfence__list_flushed(rail, work);
+		lkvfence__list(rail, work);
 	}
 	if (wc->status != IBV_WC_SUCCESS)
 		return !r.own;
@@ -215,15 +215,23 @@ bool lkvfence__arrived(struct lkvfence_rail *rail, uint32_t pos,
 }
 
 /*
- * A rail on the list was seen to be flushed: is it in ERR? A QP that was reset
- * meanwhile is not, and what is said of it would be said of its next life.
+ * A rail on the list is to be broken; or was seen to be flushed: is it in ERR? A
+ * QP that was reset meanwhile is not, and what is said of it would be said of its
+ * next life.
  */
-void lkvfence__run_flushed(struct lkvfence_rail *rail, struct work *work)
+void lkvfence__run_rail(struct lkvfence_rail *rail, struct work *work)
 {
-	bool quiet;
+	bool breaking, quiet;
 
 	pthread_mutex_lock(&rail->lock);
 	rail->listed = false;
+	breaking = rail->breaking;
+	rail->breaking = false;
+	pthread_mutex_unlock(&rail->lock);
+	if (breaking)
+		lkvfence__to_error(rail);
+
+	pthread_mutex_lock(&rail->lock);
 	quiet = rail->flushed && lkvfence__qp_state(rail) == IBV_QPS_ERR;
 	rail->quiet |= quiet;
 	if (quiet)

@@ -248,7 +248,7 @@ void lkvfence__run(struct lkvfence_verbs *v, struct work *work)
 	int saved = errno;
 
 	for (;;) {
-		struct lkvfence_rail *rail = work->flushed;
+		struct lkvfence_rail *rail = work->rails;
 		struct window *window = work->doomed;
 		struct tell *tells = work->tells;
 
@@ -256,8 +256,8 @@ void lkvfence__run(struct lkvfence_verbs *v, struct work *work)
 			work->doomed = window->next;
 			lkvfence__run_doomed(window, work);
 		} else if (rail) {
-			work->flushed = rail->next;
-			lkvfence__run_flushed(rail, work);
+			work->rails = rail->next;
+			lkvfence__run_rail(rail, work);
 		} else if (tells) {
 			work->tells = NULL;
 			work->tail = &work->tells;

@@ -5,9 +5,14 @@
  *
  * Its local invalidate, completed with success, proves that the key is refused
  * from then on. Flushed, or failed in whatever way, it proves nothing: the window
- * is deallocated then, which the provider's call does or says that it didn't. On
- * a QP in ERR a packet may be past the check of its key; where the QP has a guard,
- * the window counts as gone only when that has come back flushed.
+ * is deallocated then, which the provider's call does or says that it didn't.
+ *
+ * That a key is refused doesn't mean that nothing is executed under it any more: a
+ * packet may be past the check. On a QP in ERR that is to be reckoned with; where
+ * it has a guard, the window counts as gone only when that has come back flushed.
+ * On Soft-RoCE it is so on any QP (it has been seen: the rest of a packet landed
+ * in memory that was in use again), so there the QP is moved to ERR when the key
+ * is gone, and the guard is necessary.
  *
  * A window is invalidated once. To invalidate one that is not bound is an error
  * that costs the connection, and some kernels more than that. So it is done in
@@ -48,6 +53,32 @@ void lkvfence__bound(struct lkvfence_rail *rail, uint32_t number, uint32_t pos,
 		doom(w, work);
 }
 
+/*
+ * The key of a window is gone. Is what is executed under it over, too? @doubt: it
+ * may not be. With the rail's lock held.
+ */
+static void gone(struct window *w, bool doubt, struct work *work)
+{
+	struct lkvfence_rail *rail = w->rail;
+
+	if (doubt && !rail->quiet && lkvfence__asked_for(w)) {
+		if (lkvfence__guarded(rail) || rail->flushed) {
+			w->state = WINDOW_SETTLING;
+			/* A QP that is left, or in its next life, is let be. */
+			rail->breaking |= !rail->ending;
+			lkvfence__list(rail, work);
+			return;
+		}
+		/* Nobody will be able to tell. */
+		if (rail->lax) {
+			COUNT(rail->v, windows_lost);
+			lkvfence__detach(w, false, work);
+		}
+	}
+	w->state = w->mw ? WINDOW_FREE : WINDOW_NONE;
+	lkvfence__detach(w, true, work);
+}
+
 void lkvfence__invalidated(struct lkvfence_rail *rail, uint32_t number,
 			   uint32_t pos, bool good, struct work *work)
 {
@@ -57,8 +88,7 @@ void lkvfence__invalidated(struct lkvfence_rail *rail, uint32_t number,
 		return;
 	if (good) {
 		COUNT(rail->v, invalidated);
-		w->state = WINDOW_FREE;
-		lkvfence__detach(w, true, work);
+		gone(w, rail->lax, work);
 	} else {
 		doom(w, work);
 	}
@@ -78,13 +108,8 @@ void lkvfence__run_doomed(struct window *w, struct work *work)
 	} else {
 		COUNT(rail->v, deallocated);
 		w->mw = NULL;
-		if (lkvfence__guarded(rail) && !rail->quiet &&
-		    lkvfence__qp_state(rail) == IBV_QPS_ERR) {
-			w->state = WINDOW_SETTLING;
-		} else {
-			w->state = WINDOW_NONE;
-			lkvfence__detach(w, true, work);
-		}
+		gone(w, rail->lax || lkvfence__qp_state(rail) == IBV_QPS_ERR,
+		     work);
 	}
 	pthread_mutex_unlock(&rail->lock);
 	lkvfence__unpin(rail);
@@ -100,7 +125,7 @@ void lkvfence__settled(struct lkvfence_rail *rail, struct work *work)
 
 		if (w->state != WINDOW_SETTLING)
 			continue;
-		w->state = WINDOW_NONE;
+		w->state = w->mw ? WINDOW_FREE : WINDOW_NONE;
 		lkvfence__detach(w, true, work);
 	}
 }
@@ -244,7 +269,7 @@ int lkvfence_recv_revoke(struct lkvfence_recv *recv, int timeout_ms)
 		return 0;
 	case -EIO:
 		return lkvfence__vfail(ret,
-			"revoke: a window of generation %" PRIu64 " could be neither invalidated nor deallocated: its lease stays out",
+			"revoke: of a window of generation %" PRIu64 " it can't be proven that it is gone (it could not be deallocated; or the device is Soft-RoCE, and the rail has no guard): its lease stays out",
 			generation);
 	case -ETIMEDOUT:
 		return lkvfence__vfail(ret,
@@ -461,6 +486,7 @@ int lkvfence__close_windows(struct lkvfence_rail *rail, struct work *work)
 		err = 0;
 		busy = false;
 		pthread_mutex_lock(&rail->lock);
+		rail->ending = true;
 		for (i = 0; i < rail->nr_windows; i++) {
 			struct window *w = rail->windows + i;
 
@@ -482,8 +508,11 @@ int lkvfence__close_windows(struct lkvfence_rail *rail, struct work *work)
 					doom(w, work);
 				err = -EIO;
 				break;
-			case WINDOW_NONE:
 			case WINDOW_SETTLING:
+				if (w->mw)
+					doom(w, work);
+				break;
+			case WINDOW_NONE:
 				break;
 			}
 		}

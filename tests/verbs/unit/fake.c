@@ -199,6 +199,14 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	return fake.query_err;
 }
 
+int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+	assert_ptr_equal(ctx, &context);
+	memset(attr, 0, sizeof(*attr));
+	attr->vendor_id = fake.vendor_id;
+	return fake.query_device_err;
+}
+
 int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	assert_int_equal(mask, IBV_QP_STATE);

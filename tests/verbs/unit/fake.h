@@ -73,6 +73,8 @@ struct fake {
 
 	struct fake_post send, recv;
 	int query_err;
+	uint32_t vendor_id;	/* 0xffffff: Soft-RoCE */
+	int query_device_err;
 	int modify_err;
 	int destroy_err;
 	int alloc_mw_err;

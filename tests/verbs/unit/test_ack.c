@@ -288,7 +288,7 @@ static void own_receives(void **state)
  * Wrap: the marker has 32 bits
  */
 
-#define WRAP	(1ULL << 32)
+#define WRAP	0x100000000ULL
 
 static void two_of_the_same_bits(void **state)
 {

@@ -188,7 +188,7 @@ static void step(struct lease **slots)
 		lkvfence_cq_poll(cq_of(qp[r]), 4, wc);
 	} else if (harm && what < 97 && qp[r]->nr_sends) {
 		complete(qp[r], IBV_WC_RETRY_EXC_ERR);
-		} else if (harm && what < 98) {
+	} else if (harm && what < 98) {
 		steal(r);
 	} else if (harm && what < 100 && (qp[r]->state == IBV_QPS_ERR || !roll(5))) {
 		reset(r);
