@@ -8,7 +8,9 @@
  *   in band   a zero-length write with immediate follows the data, and returns
  *             the lease from the receiver's own completion queue
  *   window    the receiver invalidates the memory window that the sender was
- *             given. It asks nobody: here the time is that from the abort
+ *             given. It asks nobody: here the time is that from the abort. On
+ *             Soft-RoCE the library closes the connection with it, for only that
+ *             proves something there; so each time has a connection of its own
  *
  * The sender is a process of its own, on the same RDMA device and processor. Both
  * sleep until there is something to do, so that what is measured contains the
@@ -34,7 +36,7 @@
 #define SOURCE		0
 #define WARM_UP		10
 
-enum way { MESSAGE, IN_BAND, WINDOW, NR_WAYS };
+enum way { MESSAGE, IN_BAND, WINDOW, NR_WAYS, RECONNECT };
 
 /* What one end tells the other, and the receiver tells the sender to do. */
 struct note {
@@ -107,24 +109,31 @@ static void open_device(struct end *end)
 		die("the RDMA device has no RoCE v2 address");
 }
 
-static void open_end(struct end *end, const struct lkvfence_verbs_attr *attr)
+static void make_qp(struct end *end)
 {
 	struct ibv_qp_init_attr init = {
+		.send_cq = end->ibv_cq,
+		.recv_cq = end->ibv_cq,
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 
+	end->qp = ibv_create_qp(end->pd, &init);
+	if (!end->qp)
+		die("cannot create a QP");
+}
+
+static void open_end(struct end *end, const struct lkvfence_verbs_attr *attr)
+{
 	open_device(end);
 	end->pd = ibv_alloc_pd(end->context);
 	end->channel = ibv_create_comp_channel(end->context);
 	end->ibv_cq = ibv_create_cq(end->context, 64, NULL, end->channel, 0);
 	end->mr = ibv_reg_mr(end->pd, aligned_alloc(4096, SLOT_SIZE), SLOT_SIZE,
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND);
-	init.send_cq = end->ibv_cq;
-	init.recv_cq = end->ibv_cq;
-	end->qp = end->ibv_cq ? ibv_create_qp(end->pd, &init) : NULL;
-	if (!end->mr || !end->qp)
+	if (!end->mr || !end->ibv_cq)
 		die("cannot make one end of a connection");
+	make_qp(end);
 	need(lkvfence_verbs_create(&end->verbs, attr), "verbs");
 	need(lkvfence_cq_create(end->verbs, end->ibv_cq, &end->cq), "cq");
 }
@@ -189,7 +198,7 @@ static void connect_end(struct end *end)
 }
 
 /* Takes what has completed; returns whether a write of the application's has. */
-static bool completions(struct end *end)
+static bool completions(struct end *end, bool closing)
 {
 	struct ibv_wc wc[8];
 	bool seen = false;
@@ -199,7 +208,7 @@ static bool completions(struct end *end)
 		nr = lkvfence_cq_poll(end->cq, 8, wc);
 		need(nr, "poll");
 		for (int i = 0; i < nr; i++) {
-			if (wc[i].status != IBV_WC_SUCCESS) {
+			if (wc[i].status != IBV_WC_SUCCESS && !closing) {
 				errno = 0;
 				die("a write failed: %s", ibv_wc_status_str(wc[i].status));
 			}
@@ -207,6 +216,15 @@ static bool completions(struct end *end)
 		}
 	} while (nr == 8);
 	return seen;
+}
+
+/* The one before is lost, or no more needed: a new connection. */
+static void reconnect(struct end *end)
+{
+	need(lkvfence_rail_destroy_qp(end->rail), "destroy");
+	completions(end, true);
+	make_qp(end);
+	connect_end(end);
 }
 
 /* Sleeps until something completes. */
@@ -261,6 +279,10 @@ static void sender_main(int fd)
 		}, *bad;
 		struct lkvfence_send *send;
 
+		if (work.way == RECONNECT) {
+			reconnect(&end);
+			continue;
+		}
 		need(lkvfence_send_begin(end.verbs, &lease, &send), "lease");
 		need(lkvfence_send_post(send, end.rail, &wr, &bad), "post");
 		if (work.way == IN_BAND)
@@ -270,7 +292,7 @@ static void sender_main(int fd)
 			channel_event(&end);
 			/* The lease comes back within the look, so take the time before it. */
 			*completed = now();
-		} while (!completions(&end));
+		} while (!completions(&end, false));
 	}
 	exit(0);
 }
@@ -310,7 +332,7 @@ static uint64_t wait_for_release(struct end *end, struct lkvfence *f, enum way w
 		}
 		if (fds[1].revents) {
 			channel_event(end);
-			completions(end);
+			completions(end, way == WINDOW);
 		}
 		if (lkvfence_events(f, &e, 1, 0) == 1 && e.type == LKVFENCE_EVENT_RELEASED)
 			released = now();
@@ -381,6 +403,19 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double one_connection(struct end *end, struct lkvfence *f, enum way way)
+{
+	const struct note note = { .way = RECONNECT };
+	double took = one(end, f, way);
+
+	if (way == WINDOW) {
+		if (send(end->fd, &note, sizeof(note), 0) != sizeof(note))
+			die("send");
+		reconnect(end);
+	}
+	return took;
+}
+
 static void measure_way(struct end *end, struct lkvfence *f, enum way way, const char *name,
 			uint32_t repeat)
 {
@@ -390,9 +425,9 @@ static void measure_way(struct end *end, struct lkvfence *f, enum way way, const
 	if (!took)
 		die("no memory for %u repetitions", repeat);
 	for (uint32_t i = 0; i < WARM_UP; i++)
-		one(end, f, way);
+		one_connection(end, f, way);
 	for (uint32_t i = 0; i < repeat; i++)
-		took[i] = one(end, f, way);
+		took[i] = one_connection(end, f, way);
 	qsort(took, repeat, sizeof(*took), compare);
 	stats.median = took[repeat / 2];
 	stats.min = took[0];

@@ -15,7 +15,8 @@
  *                back flushed, it is proven that nothing lands any more, and
  *                nobody needs to wait for it to settle;
  *   window       the prefill was not given the key of the pool but that of a
- *                memory window of its own, and decode invalidates it.
+ *                memory window of its own, and decode invalidates it. (On
+ *                Soft-RoCE that takes a guard, too.)
  *
  * After the release decode uses the slots for something else, and looks whether
  * anything lands in it.
@@ -55,7 +56,7 @@ static const struct way ways[] = {
 	{ "revoke, with guard", LKVFENCE_POLICY_REVOKE, true, true, false },
 	{ "revoke_now", LKVFENCE_POLICY_REVOKE_NOW, true, false, false },
 	{ "revoke_now, with guard", LKVFENCE_POLICY_REVOKE_NOW, true, true, false },
-	{ "memory window", LKVFENCE_POLICY_TAINT, false, false, true },
+	{ "memory window", LKVFENCE_POLICY_TAINT, false, true, true },
 };
 
 struct stuck {
@@ -240,7 +241,7 @@ static struct lkvfence_event wait_for_release(struct stuck *s, const struct way 
 		if (e.type == LKVFENCE_EVENT_RELEASED)
 			return e;
 		/* Without a guard there is nothing to see: the kernel settles it. */
-		err = way->guard ? lkvfence_verbs_event(s->verbs, s->fence, &e, 1000) : 0;
+		err = way->bound && way->guard ? lkvfence_verbs_event(s->verbs, s->fence, &e, 1000) : 0;
 		if (err < 0 && err != -ETIMEDOUT)
 			die("%s", lkvfence_verbs_errmsg());
 	}
