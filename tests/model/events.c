@@ -283,7 +283,7 @@ u32 events_all(struct world *w, struct event *first)
  * from 1 on), by which abort (likewise) these are ended, and whether their
  * deadlines come.
  */
-static const struct {
+static const struct scene {
 	u32 bound[2];
 	u32 begun[3];
 	u32 ended;
@@ -309,19 +309,21 @@ static const struct {
 
 u32 events_scene(const struct world *w, u32 scene, struct event *first)
 {
+	const struct scene *s = &scenes[scene - 1];
 	struct event *e = first;
 	u32 nr = 0;
 
 	for (u32 i = 0; i < 2; i++)
-		if (scenes[scene - 1].bound[i])
-			add_source(&e, EV_BIND, scenes[scene - 1].bound[i], 0);
-	for (; nr < 3 && scenes[scene - 1].begun[nr]; nr++) {
-		add_begin(&e, w, scenes[scene - 1].begun[nr] - 1);
+		if (s->bound[i])
+			add_source(&e, EV_BIND, s->bound[i], 0);
+	for (; nr < 3 && s->begun[nr]; nr++) {
+		add_begin(&e, w, s->begun[nr] - 1);
 		e[-1].generation += 2 * nr;
 	}
-	for (u32 i = 0; scenes[scene - 1].ended && i < nr; i++)
-		add_abort(&e, w, scenes[scene - 1].ended - 1)->generation = next_generation(w) + 2 * i;
-	if (scenes[scene - 1].due)
+	for (u32 i = 0; s->ended && i < nr; i++)
+		add_abort(&e, w, s->ended - 1)->generation =
+			next_generation(w) + 2 * i;
+	if (s->due)
 		add_time(&e, EV_EXPIRE, w->now + w->limits.default_ns, 8);
 	return e - first;
 }
