@@ -358,7 +358,10 @@ static void open_one(unsigned int i, bool must)
 		c.in.open.slot_size = pick(3) ? 65536 : pick(2);
 		c.in.open.mode = pick(3) ? 0600 : pick(01000);
 		c.in.open.base = pick(4) ? 0 : 4096;
-		c.in.open.accepts = pick(4) ? 0 : any_number() & (pick(4) ? LKVFENCE_ACCEPT_ALL : ~0U);
+		if (!pick(4))
+			c.in.open.accepts = any_number();
+		if (pick(4))
+			c.in.open.accepts &= LKVFENCE_ACCEPT_ALL;
 		if (!pick(8))
 			c.in.open.name[pick(6)] = pick(256);
 		/* A region that has no other name would be there at the end. */

@@ -154,13 +154,13 @@ static void fill_source(struct lkvfence_source *a, struct call *c)
 		a->nr_qps = pick(2) * (MIRROR_MAX_QPS + 1);
 	a->qps = (uintptr_t)qps;
 	memset(qps, 0, sizeof(qps));
-	strcpy(qps[0].device, rxe0 ? "rxe0" : "mlx5_0");
+	snprintf(qps[0].device, sizeof(qps[0].device), "%s", rxe0 ? "rxe0" : "mlx5_0");
 	qps[0].number = pick(3) ? of_kernel - 1 - pick(8) : pick(2) ? of_kernel : any_number();
 	if (!pick(20))
 		memset(qps[0].device, 'r', sizeof(qps[0].device));
 	if (!pick(20))
 		qps[0].state = 1 + pick(4);
-	strcpy(a->peer, "somebody");
+	snprintf(a->peer, sizeof(a->peer), "somebody");
 	if (!pick(20))
 		memset(a->peer, 'p', sizeof(a->peer));
 	look = (struct look){ .finds = true, .err = -ENODEV };

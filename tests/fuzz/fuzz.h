@@ -37,6 +37,8 @@ struct context {
 	struct look looks[2 * MIRROR_MAX_QPS];
 	struct source *source;		/* of the work */
 	u64 time;			/* when it last saw the time */
+	u32 entered;			/* devices that it keeps busy */
+	bool waits;			/* for another one's end; it comes again */
 };
 
 extern struct context *context;

@@ -37,7 +37,7 @@ void fuzz_fill_source(struct lkvfence_source *a)
 	a->source = fuzz_source();
 	a->flags = how < 40 ? LKVFENCE_SOURCE_UNBIND : how > 250 ? how : 0;
 	if (!a->flags || how % 8 == 7)
-		a->nr_qps = how % 4 ? 1 + how % 2 : fuzz_count(MIRROR_MAX_QPS);
+		a->nr_qps = how % 4 ? 1U + how % 2 : fuzz_count(MIRROR_MAX_QPS);
 	for (u32 i = 0; i < a->nr_qps && i < 40; i++) {
 		memset(&qp, 0, sizeof(qp));
 		a_qp(&qp);
@@ -100,7 +100,7 @@ void fuzz_fill_query_source(struct lkvfence_query_source *a)
 
 	a->source = fuzz_source();
 	a->flags = b < 250 ? b & LKVFENCE_QUERY_SOURCE_FROM : b;
-	a->nr_qps = b & 2 ? 1 + b / 4 % 3 : fuzz_count(MIRROR_MAX_QPS);
+	a->nr_qps = b & 2 ? 1U + b / 4 % 3 : fuzz_count(MIRROR_MAX_QPS);
 	a->qps = AT_QPS;
 }
 
@@ -154,6 +154,15 @@ void fuzz_change_qps(void)
 		break;
 	case 12:
 		d->broken = !d->broken;
+		break;
+	case 13:
+		d->narrow = !d->narrow;
+		break;
+	case 14:
+		qps.standstill = !qps.standstill;
+		break;
+	case 15:
+		qps.graces_over = qps.graces;
 		break;
 	}
 }

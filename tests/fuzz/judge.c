@@ -583,6 +583,7 @@ void judge_end(void)
 		if (shim.fds[fd])
 			judge_close(fd);
 	judge_all();
+	qps.standstill = false;
 	judge_works(false);
 	judge_all();
 	/* L8: every hold has an end, or is in quarantine; none was begun with more. */
@@ -607,6 +608,8 @@ void judge_end(void)
 		shim_run(shim.work);
 	judge_works(true);
 	agree(!qps.remembered);
+	for (u32 i = 0; i < QPS_DEVICES; i++)
+		agree(!qps.devices[i].busy);
 	for (u32 i = 0; i < NR_OBJECTS; i++)
 		agree(objects_created[i].counter == objects_destroyed[i].counter);
 	agree(!shim.timers && !shim_module.refs);

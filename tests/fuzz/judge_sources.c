@@ -73,12 +73,30 @@ void qps_begins(enum qps_call call, const struct qp_id *id)
 	void *asleep;
 
 	agree(context && id && (call != QPS_TO_ERR || context->source));
+	/* L9: what may hang, hangs as one of a few. */
+	agree(context->entered == !!context->source);
 	asleep = shim_fall_asleep();
 	/* L6b: all whom it concerns have been told before. */
 	if (call == QPS_TO_ERR)
 		judge_all();
 	meanwhile();
 	shim_wake_up(asleep);
+}
+
+void qps_enters(const struct qp_id *id)
+{
+	agree(context->source && !context->entered++);
+}
+
+void qps_leaves(const struct qp_id *id)
+{
+	agree(context->source && context->entered--);
+}
+
+void qps_waits(void)
+{
+	agree(context->source);
+	context->waits = true;
 }
 
 static void note_look(bool finds, int err, const struct qp_id *id)
@@ -147,9 +165,12 @@ static void end_work(const struct context *here, struct mirror_region *mr, u64 b
 
 	if (!ms || mr->blind || !mr->exists)
 		return;
-	for (u32 i = 0; i < ms->nr_qps && settles; i++)
-		agree(ms->qps[i].state != LKVFENCE_QP_ERR ||
+	/* Each was moved, or could not be, and is quiet when its time is over. */
+	for (u32 i = 0; i < ms->nr_qps && !here->waits; i++) {
+		agree(ms->qps[i].state != LKVFENCE_QP_OPEN);
+		agree(ms->qps[i].state != LKVFENCE_QP_ERR || !settles ||
 		      ms->qps[i].settled_ns > here->time);
+	}
 	mirror_conclude(mr, ms, shim.now);
 }
 
@@ -169,6 +190,7 @@ void judge_work(struct delayed_work *work)
 	here.time = shim.now;
 	begin_work(s, identities, bound);
 	shim_run_delayed(work);
+	agree(!here.entered);
 	judge_leave(&here, NULL);
 	if (bound && mr)
 		end_work(&here, mr, binding);
@@ -234,11 +256,12 @@ static void judge_progress(const struct mirror_region *mr, const struct mirror_s
 	}
 	/* What has just been told waits for nothing. */
 	if (nr_quiet == ms->nr_qps && state_of(&s->fence) != ACCESS_REVOKED)
-		latest = 0;
+		agree(s->work.work.pending && s->work.due <= shim.now);
 	if (latest == U64_MAX)
 		return;
 	agree(s->work.work.pending);
-	agree(s->work.due <= max(latest, shim.now) + 2 * SHIM_JIFFY_NS);
+	/* A device may be busy: then a bit later. */
+	agree(s->work.due <= max(latest, shim.now) + 6 * SHIM_JIFFY_NS);
 }
 
 void judge_sources(const struct mirror_region *mr, struct region *r)

@@ -166,8 +166,6 @@ void mirror_conclude(struct mirror_region *r,
 	for (u32 i = 0; i < s->nr_qps; i++) {
 		const struct mirror_qp *qp = &s->qps[i];
 
-		/* Each was moved, or could not be. */
-		agree(qp->state != LKVFENCE_QP_OPEN);
 		nr_lost += qp->state == LKVFENCE_QP_LOST;
 		if (qp->state != LKVFENCE_QP_QUIET)
 			continue;

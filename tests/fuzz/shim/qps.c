@@ -26,6 +26,7 @@ void qps_plug(struct fake_device *device)
 {
 	device->there = true;
 	device->number = ++qps.last_number;
+	device->busy = 0;
 }
 
 void qps_reset(void)
@@ -178,14 +179,45 @@ int qp_to_err(const struct qp_id *id)
 	return err;
 }
 
-/* One at a time here, so there is always room. */
 bool qp_enter(const struct qp_id *id)
 {
+	struct fake_device *d = find_device(id->device);
+
+	if (d && d->busy >= (d->narrow ? 1 : 2)) {
+		qps_waits();
+		return false;
+	}
+	if (d)
+		d->busy++;
+	qps_enters(id);
 	return true;
 }
 
 void qp_leave(const struct qp_id *id)
 {
+	struct fake_device *d = find_device(id->device);
+
+	qps_leaves(id);
+	if (!d)
+		return;
+	shim_assert(d->busy);
+	d->busy--;
+}
+
+u64 grace_begin(void)
+{
+	return ++qps.graces;
+}
+
+bool grace_over(u64 ticket)
+{
+	shim_assert(ticket <= qps.graces);
+	if (!qps.standstill)
+		qps.graces_over = qps.graces;
+	if (qps.graces_over >= ticket)
+		return true;
+	qps_waits();
+	return false;
 }
 
 int qp_check(const struct qp_id *id, bool err)

@@ -44,6 +44,8 @@ struct fake_qp {
  * @foreign: it is in another network namespace
  * @stubborn: its driver doesn't move QPs
  * @broken: its driver doesn't even tell their state
+ * @narrow: one at a time keeps it busy, no two
+ * @busy: how many do
  * @qps: its QPs; the first has the number 1
  */
 struct fake_device {
@@ -52,6 +54,8 @@ struct fake_device {
 	bool foreign;
 	bool stubborn;
 	bool broken;
+	bool narrow;
+	u32 busy;
 	struct fake_qp qps[QPS_NUMBERS];
 };
 
@@ -61,6 +65,9 @@ struct qps {
 	u32 last_place;
 	struct task_struct tasks[2];	/* the caller's and another process's */
 	u32 remembered;			/* times that qp_forget() must be called */
+	u64 graces;			/* begun */
+	u64 graces_over;
+	bool standstill;		/* none is over until the test says so */
 };
 
 extern struct qps qps;
@@ -82,5 +89,9 @@ enum qps_call { QPS_FIND, QPS_TO_ERR, QPS_CHECK };
 void qps_begins(enum qps_call call, const struct qp_id *id);
 /* After it. */
 void qps_ends(enum qps_call call, const struct qp_id *id, int err);
+/* Somebody keeps a device busy, or doesn't any more, or has to come again later. */
+void qps_enters(const struct qp_id *id);
+void qps_leaves(const struct qp_id *id);
+void qps_waits(void);
 
 #endif /* LKVFENCE_FUZZ_QPS_H */
