@@ -316,7 +316,7 @@ void mirror_source(struct mirror *m, struct mirror_region *r, const struct call 
 	u32 flags = c->in.source.flags;
 	int err;
 
-	if (!c->err && c->out.source.binding > m->last_binding)
+	if (!c->err && !flags && c->out.source.binding > m->last_binding)
 		m->last_binding = c->out.source.binding;
 	if (flags & ~LKVFENCE_SOURCE_FLAGS)
 		mirror_allows(c, WRONG_INVALID, 0, &err);
