@@ -89,7 +89,8 @@ struct region {
  * @unread: transfers with events to read; guarded by region->lock
  * @sources: sources that it bound; guarded by region->lock
  * @unread_sources: of these, those with an event to read; guarded likewise
- * @nr_unread: entries of @unread and @unread_sources; written under region->lock, poll(2) looks without
+ * @nr_unread: entries of @unread and @unread_sources; written under
+ *	region->lock, poll(2) looks without
  * @wait: readers
  * @read_lock: see above
  * @spare_lock: guards @spare and @nr_spare; nothing is taken under it

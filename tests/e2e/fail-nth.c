@@ -14,7 +14,7 @@
 
 /* So many that a transfer of them is allocated each time, and no handle keeps it. */
 #define NR_RANGES	100
-#define NR_SOURCES	64
+#define NR_SOURCES	32
 
 static struct lkvfence_range ranges[NR_RANGES];
 static uint32_t sources[NR_SOURCES];

@@ -15,8 +15,8 @@ static struct lkvfence_open request(uint32_t flags, uint32_t accepts)
 		.size = sizeof(open),
 		.flags = flags,
 		.name = NAME,
-		.slot_size = flags & LKVFENCE_OPEN_CREATE ? 4096 : 0,
-		.nr_slots = flags & LKVFENCE_OPEN_CREATE ? 8 : 0,
+		.slot_size = (flags & LKVFENCE_OPEN_CREATE) ? 4096 : 0,
+		.nr_slots = (flags & LKVFENCE_OPEN_CREATE) ? 8 : 0,
 		.mode = 0600,
 		.accepts = accepts,
 	};

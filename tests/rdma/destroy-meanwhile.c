@@ -81,7 +81,7 @@ static uint64_t total(const char *name)
 int main(void)
 {
 	uint32_t n = runs(RUNS), by_time = 0, by_word = 0, i;
-	uint64_t revoked, timeout;
+	uint64_t nr_revoked, timeout;
 	struct lkvfence_stat stat;
 
 	rig_new(&rig, SLOTS);
@@ -90,21 +90,21 @@ int main(void)
 		destroyed(i, &by_time, &by_word);
 	stat = stat_of(f);
 	check(by_time + by_word == n && stat.released[LKVFENCE_OUTCOME_REVOKED] == n,
-	      "%u QPs destroyed in mid-revocation: all revoked, %u of them by time, %u by word",
+	      "%u QPs destroyed in mid-revocation: all nr_revoked, %u of them by time, %u by word",
 	      n, by_time, by_word);
 	check(!stat.revokes_failed && adds_up(&stat) && !stat.slots_taken,
 	      "no revocation failed, and no slot is lost");
 
 	rig_close(&rig);
-	revoked = total("released_revoked");
+	nr_revoked = total("released_revoked");
 	timeout = total("released_timeout");
 	for (i = 0; i < n; i++)
 		killed(i);
-	revoked = total("released_revoked") - revoked;
+	nr_revoked = total("released_revoked") - nr_revoked;
 	timeout = total("released_timeout") - timeout;
-	check(revoked + timeout == n,
-	      "%u owners killed in mid-revocation: %" PRIu64 " revoked, %" PRIu64 " tainted, none hangs",
-	      n, revoked, timeout);
+	check(nr_revoked + timeout == n,
+	      "%u owners killed in mid-revocation: %" PRIu64 " nr_revoked, %" PRIu64 " tainted, none hangs",
+	      n, nr_revoked, timeout);
 	lkvfence_close(f);
 	rig_end(&rig);
 	return done();

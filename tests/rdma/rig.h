@@ -7,8 +7,9 @@
  * and under which generation they were sent. So whoever gets a slot next, and
  * stamps it himself, sees afterwards what landed late: bytes of another stamp.
  *
- * The sender is a child. It does what it is told, and looks at its completions only when it is asked for them: so it may be killed,
- * or stopped, with writes under way. Pool and staging memory are shared, for a
+ * The sender is a child. It does what it is told, and looks at its completions
+ * only when it is asked for them: so it may be killed, or stopped, with writes
+ * under way. Pool and staging memory are shared, for a
  * test to look at; a sender that is stopped shares them as well as any.
  */
 #ifndef RIG_H

@@ -115,7 +115,10 @@ static void make_qp(struct end *end)
 		.send_cq = end->ibv_cq,
 		.recv_cq = end->ibv_cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = {
+			.max_send_wr = 16, .max_recv_wr = 16,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
 	};
 
 	end->qp = ibv_create_qp(end->pd, &init);
@@ -264,7 +267,10 @@ static void sender_main(int fd)
 	open_end(&end, &attr);
 	connect_end(&end);
 	while (recv(fd, &work, sizeof(work), 0) == sizeof(work)) {
-		struct lkvfence_send_attr lease = { .generation = work.generation, .source = SOURCE };
+		struct lkvfence_send_attr lease = {
+			.generation = work.generation,
+			.source = SOURCE,
+		};
 		struct ibv_sge sge = {
 			.addr = (uintptr_t)end.mr->addr,
 			.length = SLOT_SIZE,
@@ -416,7 +422,7 @@ static double one_connection(struct end *end, struct lkvfence *f, enum way way)
 	return took;
 }
 
-static void measure_way(struct end *end, struct lkvfence *f, enum way way, const char *name,
+static void measure_way(struct end *end, struct lkvfence *f, const char *name, enum way way,
 			uint32_t repeat)
 {
 	double *took = calloc(repeat, sizeof(*took));
@@ -487,7 +493,7 @@ void latency(const struct options *options)
 
 	report_group("an aborted transfer's slots free on the receiver, 64 KiB");
 	for (enum way way = 0; way < NR_WAYS; way++)
-		measure_way(&end, f, way, names[way], repeat);
+		measure_way(&end, f, names[way], way, repeat);
 
 	close(end.fd);
 	waitpid(pid, NULL, 0);

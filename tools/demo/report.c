@@ -175,13 +175,14 @@ static void json_run(FILE *file, const struct options *opt, const struct board *
 static void json_stuck(FILE *file, const struct stuck_row *rows, uint32_t nr)
 {
 	fprintf(file, ",\n  \"stuck\": [");
-	for (uint32_t i = 0; i < nr; i++)
-		fprintf(file, "%s\n    { \"way\": \"%s\", \"hold_ms\": %.3f, \"hold_max_ms\": %.3f, "
-			"\"outcome\": \"%s\", \"evidence\": \"%s\", \"stray_bytes\": %llu }",
-			i ? "," : "", rows[i].name, rows[i].held_ms, rows[i].most_ms,
+	for (uint32_t i = 0; i < nr; i++) {
+		fprintf(file, "%s\n    { \"way\": \"%s\", \"hold_ms\": %.3f, \"hold_max_ms\": %.3f,",
+			i ? "," : "", rows[i].name, rows[i].held_ms, rows[i].most_ms);
+		fprintf(file, " \"outcome\": \"%s\", \"evidence\": \"%s\", \"stray_bytes\": %llu }",
 			lkvfence_outcome_name(rows[i].outcome),
 			lkvfence_evidence_name(rows[i].evidence),
 			(unsigned long long)rows[i].stray_bytes);
+	}
 	fprintf(file, "\n  ]");
 }
 

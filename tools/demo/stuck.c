@@ -147,7 +147,10 @@ static struct ibv_qp *connect_sender(struct stuck *s, int fd)
 		.send_cq = s->ibv_cq,
 		.recv_cq = s->ibv_cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = {
+			.max_send_wr = 16, .max_recv_wr = 16,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
 	};
 	struct ibv_qp *qp = ibv_create_qp(s->rdma.pd, &init);
 	struct msg mine = { .type = MSG_END };
@@ -241,7 +244,9 @@ static struct lkvfence_event wait_for_release(struct stuck *s, const struct way 
 		if (e.type == LKVFENCE_EVENT_RELEASED)
 			return e;
 		/* Without a guard there is nothing to see: the kernel settles it. */
-		err = way->bound && way->guard ? lkvfence_verbs_event(s->verbs, s->fence, &e, 1000) : 0;
+		err = 0;
+		if (way->bound && way->guard)
+			err = lkvfence_verbs_event(s->verbs, s->fence, &e, 1000);
 		if (err < 0 && err != -ETIMEDOUT)
 			die("%s", lkvfence_verbs_errmsg());
 	}

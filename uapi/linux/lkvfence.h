@@ -1021,7 +1021,7 @@ enum lkvfence_event_type {
 
 #define LKVFENCE_EVENT_TAINTED		(1U << 0)	/* no proof: don't read or cache (L7) */
 #define LKVFENCE_EVENT_FORCED		(1U << 1)	/* by an administrator */
-#define LKVFENCE_EVENT_STRAY		(1U << 2)	/* set by the library: slots changed while held */
+#define LKVFENCE_EVENT_STRAY		(1U << 2)	/* by the library: changed while held */
 
 /**
  * struct lkvfence_event - what read(2) on a handle returns
