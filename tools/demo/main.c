@@ -63,7 +63,7 @@ const char *who = "launcher";
 static const char usage[] =
 	"usage: lkvfence-demo [OPTION...]\n"
 	"  --both | --no-fence | --fence | --stuck\n"
-	"                    which runs: both and the third act, or one of them (--both)\n"
+	"                    which runs: both, one of them, or the third act (all)\n"
 	"  --requests N      requests of the trace (500)\n"
 	"  --hangups PERCENT clients that hang up in mid-transfer (10)\n"
 	"  --lost PERCENT    acknowledgements of aborts that get lost (5)\n"
@@ -230,12 +230,12 @@ static void choose_slot_size(struct options *opt)
 	free(plan);
 }
 
-enum { BOTH, NO_FENCE, FENCE, STUCK };
+enum { ALL, BOTH, NO_FENCE, FENCE, STUCK };
 
 static int options(struct options *opt, int argc, char **argv)
 {
 	uint32_t seed = 1;
-	int runs = BOTH, c, index;
+	int runs = ALL, c, index;
 	const struct {
 		uint32_t *value;
 		uint32_t least, most;
@@ -372,7 +372,7 @@ int main(int argc, char **argv)
 		report_table(&opt, boards, tallies, nr);
 		report_story(&opt, plan, boards, nr, victim);
 	}
-	if (which == BOTH || which == STUCK)
+	if (which == ALL || which == STUCK)
 		good = stuck_main(&opt, rows, &nr_rows) && good;
 	if (opt.json)
 		report_json(&opt, boards, tallies, nr, rows, nr_rows);
