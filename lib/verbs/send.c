@@ -159,7 +159,7 @@ int lkvfence__reserve(struct lkvfence_send *send, struct lkvfence_rail *rail,
 	uint32_t i;
 
 	pthread_mutex_lock(&send->lock);
-	if (!send->open || send->failed) {
+	if (!send->open) {
 		err = -ECANCELED;
 		goto out;
 	}

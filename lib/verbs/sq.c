@@ -272,9 +272,6 @@ int lkvfence__post_own(struct lkvfence_rail *rail, struct lkvfence_send *send,
 		.local = what_is(wr->opcode) == LOCAL,
 	};
 	nr = hand_over(rail, wr, 1, &err, &doubt);
-	/* What is in doubt is proof of nothing, should it complete. */
-	if (doubt)
-		at(rail, rail->sq_head)->kind = KIND_MARKER;
 	advance(rail, wr, nr, doubt);
 	return err;
 }
@@ -444,5 +441,4 @@ void lkvfence__fail_all(struct lkvfence_rail *rail, struct work *work)
 	end_run(&run);
 	shorten(rail);
 	rail->want = false;
-	rail->proof = rail->sq_head;
 }

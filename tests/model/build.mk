@@ -2,7 +2,7 @@
 # Every order of events, in user space. `make check` runs the short one.
 #
 #   make check-orders-short    some seconds
-#   make check-orders          three minutes, with long random walks
+#   make check-orders          four minutes, with long random walks
 #   make check-orders-teeth    the driver, and the unit tests, find damages
 #                              done to fence.c; some minutes
 #
@@ -31,7 +31,7 @@ check-orders-short: $(MODEL)/orders
 check-orders: $(MODEL)/orders
 	@$< --depth 6 --merge 8
 	@$< --transfers 3 --merge 7
-	@$< --sources 2 --depth 4 --merge 6
+	@$< --sources 2 --depth 3 --merge 6
 	@$< --sources 2 --transfers 3 --scene 9 --merge 5
 	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 || exit 1; done
 

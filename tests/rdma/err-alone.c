@@ -27,11 +27,11 @@ static void mark(uint64_t generation)
 	uint32_t slot, i;
 
 	for (slot = 0; slot < SLOTS; slot++) {
-		volatile uint64_t *at = (uint64_t *)(rig.pool + slot * SLOT);
+		uint64_t *at = (uint64_t *)(rig.pool + slot * SLOT);
 
 		for (i = 0; i < MESSAGE / sizeof(*at); i += 2) {
-			at[i] = generation;
-			at[i + 1] = slot;
+			__atomic_store_n(&at[i], generation, __ATOMIC_RELAXED);
+			__atomic_store_n(&at[i + 1], slot, __ATOMIC_RELAXED);
 		}
 	}
 }
@@ -42,10 +42,11 @@ static size_t strange(uint64_t generation)
 	uint32_t slot, i;
 
 	for (slot = 0; slot < SLOTS; slot++) {
-		volatile uint64_t *at = (uint64_t *)(rig.pool + slot * SLOT);
+		uint64_t *at = (uint64_t *)(rig.pool + slot * SLOT);
 
 		for (i = 0; i < MESSAGE / sizeof(*at); i += 2)
-			n += at[i] != generation || at[i + 1] != slot;
+			n += __atomic_load_n(&at[i], __ATOMIC_RELAXED) != generation ||
+			     __atomic_load_n(&at[i + 1], __ATOMIC_RELAXED) != slot;
 	}
 	return n * 16;
 }

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "verbs.h"
@@ -31,11 +32,11 @@ void stamp(char *mem, uint32_t first, uint32_t count, uint64_t generation)
 	uint32_t slot, i;
 
 	for (slot = first; slot < first + count; slot++) {
-		volatile struct mark *m = marks_of(mem, slot);
+		struct mark *m = marks_of(mem, slot);
 
 		for (i = 0; i < MARKS; i++) {
-			m[i].generation = generation;
-			m[i].slot = slot;
+			__atomic_store_n(&m[i].generation, generation, __ATOMIC_RELAXED);
+			__atomic_store_n(&m[i].slot, slot, __ATOMIC_RELAXED);
 		}
 	}
 }
@@ -46,10 +47,11 @@ size_t stamped(const char *mem, uint32_t first, uint32_t count, uint64_t generat
 	size_t n = 0;
 
 	for (slot = first; slot < first + count; slot++) {
-		const volatile struct mark *m = marks_of(mem, slot);
+		const struct mark *m = marks_of(mem, slot);
 
 		for (i = 0; i < MARKS; i++)
-			n += m[i].generation == generation && m[i].slot == slot;
+			n += __atomic_load_n(&m[i].generation, __ATOMIC_RELAXED) == generation &&
+			     __atomic_load_n(&m[i].slot, __ATOMIC_RELAXED) == slot;
 	}
 	return n * sizeof(struct mark);
 }
@@ -62,10 +64,10 @@ size_t strays(const char *mem, uint32_t first, uint32_t count, uint64_t generati
 /* Without pause: what is looked for may be over soon. */
 void landing(const char *mem, uint32_t slot, uint64_t generation)
 {
-	const volatile struct mark *m = marks_of(mem, slot);
+	const struct mark *m = marks_of(mem, slot);
 	int64_t end = now_ns() + PATIENCE_MS * (int64_t)MS;
 
-	while (m->generation != generation)
+	while (__atomic_load_n(&m->generation, __ATOMIC_RELAXED) != generation)
 		need(now_ns() < end, "slot %u begins to land", slot);
 }
 
@@ -73,7 +75,7 @@ void landing(const char *mem, uint32_t slot, uint64_t generation)
  * The sender
  */
 
-static void *shared(size_t size)
+static char *shared(size_t size)
 {
 	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -87,23 +89,47 @@ void rig_start(struct rig *rig, uint32_t nr_slots)
 	rig_start_on(rig, nr_slots, DEVICE);
 }
 
-void rig_start_on(struct rig *rig, uint32_t nr_slots, const char *device)
+static void init(struct rig *rig, uint32_t nr_slots)
 {
-	int fds[2];
-
 	*rig = (struct rig){
 		.nr_slots = nr_slots,
 		.message = SLOT,
 		.pool = shared((size_t)nr_slots * SLOT),
-		.stage = shared((size_t)nr_slots * SLOT),
 		.timeout = 16,
 		.retries = 6,
 	};
+}
+
+void rig_start_far(struct rig *rig, uint32_t nr_slots, int fd)
+{
+	init(rig, nr_slots);
+	rig->fd = fd;
+	need(send(fd, &nr_slots, sizeof(nr_slots), MSG_NOSIGNAL) == sizeof(nr_slots),
+	     "the far sender told");
+}
+
+void sender_far(int fd)
+{
+	struct rig rig = { 0 };
+
+	need(recv(fd, &rig.nr_slots, sizeof(rig.nr_slots), MSG_WAITALL) ==
+	     sizeof(rig.nr_slots), "to be told how many slots there are");
+	rig.stage = shared((size_t)rig.nr_slots * SLOT);
+	sender_main(&rig, fd, DEVICE);
+}
+
+void rig_start_on(struct rig *rig, uint32_t nr_slots, const char *device)
+{
+	int fds[2];
+
+	init(rig, nr_slots);
+	rig->stage = shared((size_t)nr_slots * SLOT);
 	need(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), "a socket");
 	rig->sender = fork();
 	need(rig->sender >= 0, "fork");
 	if (!rig->sender) {
 		close(fds[0]);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		sender_main(rig, fds[1], device);
 	}
 	close(fds[1]);
@@ -159,7 +185,8 @@ void rig_end(struct rig *rig)
 	if (rig->port.context)
 		rig_close(rig);
 	munmap(rig->pool, (size_t)rig->nr_slots * SLOT);
-	munmap(rig->stage, (size_t)rig->nr_slots * SLOT);
+	if (rig->stage)
+		munmap(rig->stage, (size_t)rig->nr_slots * SLOT);
 }
 
 /* Ask the sender, and wait for its answer. */
@@ -169,7 +196,7 @@ static void ask(struct rig *rig, struct order *order)
 
 	need(send(rig->fd, order, sizeof(*order), MSG_NOSIGNAL) == sizeof(*order),
 	     "an order to the sender");
-	n = recv(rig->fd, order, sizeof(*order), 0);
+	n = recv(rig->fd, order, sizeof(*order), MSG_WAITALL);
 	need(n == sizeof(*order), "the sender's answer");
 }
 
@@ -391,7 +418,7 @@ uint64_t bind_links(struct lkvfence *f, const struct rig *rig, uint32_t source,
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
-		strcpy(qps[i].device, DEVICE);
+		snprintf(qps[i].device, sizeof(qps[i].device), DEVICE);
 		qps[i].number = rig->links[link + i].qp->qp_num;
 	}
 	need(!lkvfence_source(f, &s), "SOURCE %u", source);
@@ -432,10 +459,11 @@ bool released_as(const struct lkvfence_event *e, uint64_t generation,
 		 uint32_t outcome, uint32_t evidence)
 {
 	bool tainted = e->flags & LKVFENCE_EVENT_TAINTED;
+	bool timeout = outcome == LKVFENCE_OUTCOME_TIMEOUT;
 
 	if (e->type == LKVFENCE_EVENT_RELEASED && e->generation == generation &&
 	    e->outcome == outcome && e->evidence == evidence &&
-	    tainted == (outcome == LKVFENCE_OUTCOME_TIMEOUT))
+	    tainted == timeout)
 		return true;
 	note("event: type %u, generation %" PRIu64 " of %" PRIu64 ", outcome %s, evidence %s, flags %#x, reason %s",
 	     e->type, (uint64_t)e->generation, generation,

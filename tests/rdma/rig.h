@@ -9,8 +9,8 @@
  *
  * The sender is a child. It does what it is told, and looks at its completions
  * only when it is asked for them: so it may be killed, or stopped, with writes
- * under way. Pool and staging memory are shared, for a
- * test to look at; a sender that is stopped shares them as well as any.
+ * under way. Pool and staging memory are shared, for a test to look at; a sender
+ * that is stopped shares them as well as any.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -90,6 +90,10 @@ struct rig {
 void rig_start(struct rig *rig, uint32_t nr_slots);
 /* With a sender that uses another device. */
 void rig_start_on(struct rig *rig, uint32_t nr_slots, const char *device);
+/* With one on another host, at the end of a socket; its memory isn't to be seen. */
+void rig_start_far(struct rig *rig, uint32_t nr_slots, int fd);
+/* That one; it ends when the socket does. */
+void sender_far(int fd) __attribute__((noreturn));
 /* The device, and the pool registered, in the process that owns the slots. */
 void rig_open(struct rig *rig);
 /* Take the pool's key away; and give out another one, for connections to come. */

@@ -3,8 +3,6 @@
  * The sender: a process with a device, memory to send from, and a QP for each
  * link. It looks at its completion queue only when it is told to.
  */
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "verbs.h"
@@ -98,23 +96,26 @@ static void drain(struct order *order)
 	l->tally = (struct tally){ 0 };
 }
 
+/* Is there an order to read, or the end? */
+static bool ordered(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
 /* The next order; until it comes, the last one goes on if it is to write on and on. */
 static bool next_order(const struct rig *rig, int fd, struct order *order)
 {
-	struct order stream = *order;
-	struct sender_link *l = &links[stream.link];
-	ssize_t n;
+	struct sender_link *l = &links[order->link];
 
-	while (stream.type == ORDER_STREAM && !l->tally.bad) {
-		n = recv(fd, order, sizeof(*order), MSG_DONTWAIT);
-		if (n >= 0 || errno != EAGAIN)
-			return n == sizeof(*order);
-		if (l->out <= stream.count)
-			post(rig, &stream, IBV_WR_RDMA_WRITE);
+	while (order->type == ORDER_STREAM && !l->tally.bad && !ordered(fd)) {
+		if (l->out <= order->count)
+			post(rig, order, IBV_WR_RDMA_WRITE);
 		else if (!complete())
 			usleep(1000);
 	}
-	return recv(fd, order, sizeof(*order), 0) == sizeof(*order);
+	return recv(fd, order, sizeof(*order), MSG_WAITALL) == sizeof(*order);
 }
 
 static void obey(const struct rig *rig, struct order *order)
@@ -165,7 +166,6 @@ void sender_main(const struct rig *rig, int fd, const char *device)
 {
 	struct order order = { .type = ORDER_HANG_UP };
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	port_open(&port, device, rig->stage, (size_t)rig->nr_slots * SLOT,
 		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	while (next_order(rig, fd, &order)) {

@@ -153,7 +153,7 @@ int main(void)
 	memset(qp.device, 'x', sizeof(qp.device));
 	gives(lkvfence_source(f, &s), -EINVAL, "a name without an end");
 	memset(&qp, 0, sizeof(qp));
-	strcpy(qp.device, DEVICE);
+	snprintf(qp.device, sizeof(qp.device), DEVICE);
 	qp.number = number;
 	qp.state = 1;
 	gives(lkvfence_source(f, &s), -EINVAL, "a state that isn't 0");

@@ -17,13 +17,13 @@ static struct rig rig;
 static struct lkvfence *f;
 
 /* What the worker tells: it is connected, and bound. */
-static volatile uint64_t *worker_bound;
+static uint64_t *worker_bound;
 
 static pid_t start_worker(void)
 {
 	pid_t pid;
 
-	*worker_bound = 0;
+	__atomic_store_n(worker_bound, 0, __ATOMIC_RELAXED);
 	pid = fork();
 	need(pid >= 0, "fork");
 	if (!pid) {
@@ -34,11 +34,11 @@ static pid_t start_worker(void)
 		own = region("worker-killed", 0);
 		rig_open(&rig);
 		rig_connect(&rig, 0);
-		*worker_bound = bind_link(own, &rig, 1, 0);
+		__atomic_store_n(worker_bound, bind_link(own, &rig, 1, 0), __ATOMIC_RELEASE);
 		for (;;)
 			pause();
 	}
-	need(until(*worker_bound), "a worker");
+	need(until(__atomic_load_n(worker_bound, __ATOMIC_ACQUIRE)), "a worker");
 	return pid;
 }
 

@@ -101,7 +101,7 @@ static void test_C08_room_is_cleared_before_the_drain(void **state)
 {
 	struct rig *r = *state;
 	u64 a = begin(r, .ranges = { { 0, 8 } }, .sources = { 1 });
-	u64 calm = begin(r, .tag = 2, .ranges = { { 8, 8 } }, .sources = { 1 });
+	u64 early = begin(r, .tag = 2, .ranges = { { 8, 8 } }, .sources = { 1 });
 
 	abort_because(r, a, LKVFENCE_REASON_FAILED);
 	/* Whatever the engine does to forget it, it isn't forgotten. */
@@ -113,9 +113,9 @@ static void test_C08_room_is_cleared_before_the_drain(void **state)
 	came_back(r, a, DRAINED);
 	assert_int_equal(drained(r, a, 1), -ESTALE);
 	/* Drained before the end: the answer is at once. */
-	assert_int_equal(drained(r, calm, 1), 0);
-	abort_(r, calm);
-	came_back(r, calm, DRAINED);
+	assert_int_equal(drained(r, early, 1), 0);
+	abort_(r, early);
+	came_back(r, early, DRAINED);
 }
 
 static void test_C09_two_ranks_abort(void **state)

@@ -87,8 +87,9 @@ static void test_revoke_begins_at_the_deadline(void **state)
 static void test_taint_and_quarantine_alone_revoke_nothing(void **state)
 {
 	struct rig *r = *state;
-	u64 g = held(r, TAINT, 0);
+	u64 g;
 
+	held(r, TAINT, 0);
 	assert_int_equal(at(r, r->now + DEFAULT_NS), 1);
 	assert_int_equal(r->f.counts.released[LKVFENCE_OUTCOME_TIMEOUT], 1);
 	g = held(r, QUARANTINE, 0);

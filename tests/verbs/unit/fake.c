@@ -223,6 +223,8 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	/* As on rxe: a window that is bound to it holds it for a minute. */
 	for (i = 0; i < fake.nr_mws; i++)
 		assert_false(fake.mws[i].bound);
+	if (fake.on_destroy)
+		fake.on_destroy(to_qp(ibv));
 	if (!fake.destroy_err)
 		to_qp(ibv)->destroyed = true;
 	return fake.destroy_err;

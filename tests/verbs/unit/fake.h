@@ -85,6 +85,7 @@ struct fake {
 	void (*on_done)(const struct ibv_send_wr *wr, enum ibv_wc_status status);
 	void (*on_query)(struct fake_qp *qp);
 	void (*on_dealloc)(void);
+	void (*on_destroy)(struct fake_qp *q);
 
 	struct fake_mw mws[64];
 	unsigned int nr_mws;	/* ever allocated */

@@ -371,6 +371,12 @@ static void a_span_of_stale_ones(void **state)
 	assert_int_equal(lkvfence_recv_expect(recv, &rail, 1), -EOVERFLOW);
 	/* a new connection has no old markers */
 	assert_int_equal(lkvfence_rail_reset(rail), 0);
+	lkvfence_recv_finish(recv, 0);
+	lkvfence_recv_finish(expecting(G, rail), 0);
+	lkvfence_recv_finish(expecting(G + 100, rail), 0);
+	recv = new_recv(G + 100 - WRAP, 1);
+	assert_int_equal(lkvfence_recv_expect(recv, &rail, 1), -EOVERFLOW);
+	assert_int_equal(lkvfence_rail_reset(rail), 0);
 	assert_int_equal(lkvfence_recv_expect(recv, &rail, 1), 0);
 	lkvfence_recv_finish(recv, 0);
 	destroy(rail);

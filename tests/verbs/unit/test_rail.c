@@ -86,6 +86,14 @@ static void wrong_arguments(void **state)
 	assert_errmsg("no memory windows");
 }
 
+static unsigned int queries;
+
+static void fails_meanwhile(struct fake_qp *q)
+{
+	if (++queries == 2)
+		q->state = IBV_QPS_ERR;
+}
+
 /* The guard can't be posted, or not before the QP is in ERR: no rail. */
 static void no_guard(void **state)
 {
@@ -104,6 +112,10 @@ static void no_guard(void **state)
 		q->recvs[q->nr_recvs++] = i;
 	assert_int_equal(lkvfence_rail_create(v, &attr, &rail), -EAGAIN);
 	assert_errmsg("not empty");
+	q->nr_recvs = 0;
+	queries = 0;
+	fake.on_query = fails_meanwhile;
+	assert_int_equal(lkvfence_rail_create(v, &attr, &rail), -ENOTCONN);
 }
 
 static void too_many(void **state)
@@ -360,7 +372,62 @@ static void two_queues(void **state)
 	assert_int_equal(lkvfence_cq_destroy(cq_of(q)), -EBUSY);
 	assert_int_equal(lkvfence_cq_destroy(cq_of(spare)), -EBUSY);
 	lkvfence_recv_finish(recv, 0);
+	/* both are looked at before the rail goes */
+	send = new_send(G + 2, 1);
+	assert_int_equal(lkvfence_send_post(send, rail, writes(1, 8, true), NULL), 0);
+	lkvfence_send_finish(send);
+	complete_all(q);
 	destroy(rail);
+	assert_int_equal(fake.nr_returned, 3);
+	assert_int_equal(fake.returned[2].status, LKVFENCE_STATUS_DRAINED);
+	assert_int_equal(poll_all(q), 1);
+}
+
+/* What comes while a QP is destroyed is nobody's. */
+static unsigned int before, after;
+
+static void arrives_late(struct fake_qp *q)
+{
+	arrive(q, 1, 0);
+	before = q->nr_recvs;
+	assert_int_equal(poll_all(q), 0);
+	after = q->nr_recvs;
+}
+
+static void while_it_goes(void **state)
+{
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_rail *rail = rail_with(q, 2, 0);
+
+	(void)state;
+	fake.on_destroy = arrives_late;
+	assert_int_equal(lkvfence_rail_destroy_qp(rail), 0);
+	assert_int_equal(before, 1);
+	assert_int_equal(after, 1);
+	assert_int_equal(stat_now().stale, 1);
+}
+
+/* A completion of ours on a queue on which it can't be. */
+static void on_the_wrong_queue(void **state)
+{
+	struct fake_qp *p, *q;
+	struct lkvfence_rail *a = new_rail(&p), *b = new_rail(&q);
+	struct lkvfence_send *send = new_send(G, 1);
+	struct ibv_wc wc = { .qp_num = p->ibv.qp_num, .opcode = IBV_WC_RDMA_WRITE };
+
+	(void)state;
+	assert_int_equal(lkvfence_send_post(send, a, writes(1, 8, true), NULL), 0);
+	lkvfence_send_stop(send);
+	wc.wr_id = p->sends[0].wr_id;
+	push(&fake.cqs[1], &wc);
+	assert_int_equal(poll_all(q), 0);
+	assert_int_equal(fake.nr_returned, 0);
+	complete_all(p);
+	poll_all(p);
+	assert_int_equal(fake.nr_returned, 1);
+	lkvfence_send_finish(send);
+	destroy(a);
+	destroy(b);
 }
 
 int main(void)
@@ -378,6 +445,8 @@ int main(void)
 		FAKE_TEST(reset),
 		FAKE_TEST(reset_after_an_error),
 		FAKE_TEST(two_queues),
+		FAKE_TEST(while_it_goes),
+		FAKE_TEST(on_the_wrong_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -382,12 +382,35 @@ static void invalidate_in_doubt(void **state)
 	destroy(rail);
 }
 
+/* Nor whether a bind was: the window isn't used again. */
+static void bind_in_doubt(void **state)
+{
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_rail *rail = rail_with(q, 0, 1);
+	struct lkvfence_recv *recv = new_recv(G);
+	struct ibv_mw_bind_info info = {};
+	uint32_t rkey;
+
+	(void)state;
+	fake.send = (struct fake_post){ .err = EIO, .bad = BAD_NULL, .taken = true };
+	assert_int_equal(lkvfence_recv_window(recv, rail, &info, -1, &rkey), -EIO);
+	fake.send.err = 0;
+	assert_int_equal(fake.live_mws, 0);
+	q->nr_sends = 0;
+	open_window(recv, rail, q);
+	assert_int_equal(fake.nr_mws, 2);
+	lkvfence_recv_finish(recv, 0);
+	complete_all(q);
+	poll_all(q);
+	destroy(rail);
+}
+
 /* Finished leases give their windows back; that returns nothing. */
 static void finished(void **state)
 {
 	struct fake_qp *q = fake_qp();
 	struct lkvfence_rail *rail = rail_with(q, 2, 1);
-	struct lkvfence_recv *recv = new_recv(G);
+	struct lkvfence_recv *recv = new_recv(G), *next;
 
 	(void)state;
 	assert_int_equal(lkvfence_recv_expect(recv, &rail, 1), 0);
@@ -405,6 +428,10 @@ static void finished(void **state)
 	open_window(recv, rail, q);
 	lkvfence_recv_finish(recv, 0);
 	assert_int_equal(fake.nr_returned, 1);
+	/* the object is not given to others while it has a window */
+	next = new_recv(G + 2);
+	assert_ptr_not_equal(next, recv);
+	lkvfence_recv_finish(next, 0);
 	complete_all(q);
 	poll_all(q);
 	assert_int_equal(fake.nr_returned, 1);
@@ -541,6 +568,28 @@ static void on_soft_roce(void **state)
 	destroy(rail);
 }
 
+/* It was asked for before it was given up. */
+static void revoked_and_finished_on_soft_roce(void **state)
+{
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_recv *recv = new_recv(G);
+	struct lkvfence_rail *rail;
+
+	(void)state;
+	fake.vendor_id = 0xffffff;
+	rail = rail_with(q, 2, 1);
+	open_window(recv, rail, q);
+	assert_int_equal(lkvfence_recv_revoke(recv, 0), 0);
+	lkvfence_recv_finish(recv, 0);
+	complete_all(q);
+	poll_all(q);
+	assert_int_equal(fake.nr_returned, 0);
+	fake_error(q);
+	poll_all(q);
+	assert_returned(G, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_MW_INVALIDATED);
+	destroy(rail);
+}
+
 /* What nobody asks proof of costs nothing. */
 static void finished_on_soft_roce(void **state)
 {
@@ -636,6 +685,7 @@ int main(void)
 		FAKE_TEST(refused),
 		FAKE_TEST(no_windows),
 		FAKE_TEST(invalidate_in_doubt),
+		FAKE_TEST(bind_in_doubt),
 		FAKE_TEST(finished),
 		FAKE_TEST(revoked_and_finished),
 		FAKE_TEST(none_for_a_revoked_one),
@@ -643,6 +693,7 @@ int main(void)
 		FAKE_TEST(on_uc),
 		FAKE_TEST(before_the_qp),
 		FAKE_TEST(on_soft_roce),
+		FAKE_TEST(revoked_and_finished_on_soft_roce),
 		FAKE_TEST(finished_on_soft_roce),
 		FAKE_TEST(soft_roce_without_guard),
 		FAKE_TEST(reset_on_soft_roce),
