@@ -6,7 +6,6 @@
 #include "rig.h"
 
 #define SLOTS	32
-#define ROUNDS	32
 
 static struct rig rig;
 static struct lkvfence *f;
@@ -21,7 +20,7 @@ static void deregister(uint64_t tag, bool bound)
 	if (bound)
 		bind_link(f, &rig, 1, 0);
 	generation = begin(f, tag, 0, SLOTS, 1);
-	rig_write(&rig, 0, generation, 0, SLOTS, ROUNDS);
+	rig_stream(&rig, 0, generation, 0, SLOTS);
 	landing(rig.pool, 0, generation);
 	gives(abort_with(f, generation, LKVFENCE_POLICY_DEFAULT, 600000), 0, "abort");
 	rig_deregister(&rig);

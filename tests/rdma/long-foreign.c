@@ -15,6 +15,7 @@
 /* Both ends of a program; NULL at the end of their arguments. */
 struct program {
 	const char *name;
+	uint16_t port;
 	const char *const server[24];
 	const char *const client[24];
 	const char *const env[8];
@@ -23,16 +24,19 @@ struct program {
 static const struct program programs[] = {
 	{
 		.name = "ib_write_bw",
+		.port = 18515,
 		.server = { "ib_write_bw", "-d", DEVICE, "-x", "1", "-s", "65536", "-D", "300", NULL },
 		.client = { "ib_write_bw", "-d", DEVICE, "-x", "1", "-s", "65536", "-D", "300",
 			    "127.0.0.1", NULL },
 	}, {
 		.name = "ib_read_bw",
+		.port = 18515,
 		.server = { "ib_read_bw", "-d", DEVICE, "-x", "1", "-s", "65536", "-D", "300", NULL },
 		.client = { "ib_read_bw", "-d", DEVICE, "-x", "1", "-s", "65536", "-D", "300",
 			    "127.0.0.1", NULL },
 	}, {
 		.name = "ucx_perftest",
+		.port = 13337,
 		.server = { "ucx_perftest", "-t", "ucp_put_bw", "-s", "65536", "-n", "100000000", NULL },
 		.client = { "ucx_perftest", "-t", "ucp_put_bw", "-s", "65536", "-n", "100000000",
 			    "127.0.0.1", NULL },
@@ -80,6 +84,12 @@ static uint32_t take_all(uint64_t generation)
 	return n;
 }
 
+/* Does somebody listen at a port of this host? */
+static bool listens(uint16_t port)
+{
+	return !run("grep -q ':%04X 0*:0000 0A' /proc/net/tcp /proc/net/tcp6", port);
+}
+
 /* What has come over the device so far. */
 static uint64_t received(void)
 {
@@ -96,8 +106,7 @@ static void take_away(const struct program *p, uint64_t tag)
 	int status;
 
 	server = start(p, p->server, true);
-	/* It listens when it has got so far as to open the device. */
-	usleep(3000000);
+	need(until(listens(p->port)), "%s listens", p->name);
 	before = received();
 	client = start(p, p->client, false);
 	need(until(stat_of(f).sources), "%s binds", p->name);

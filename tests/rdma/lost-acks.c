@@ -35,7 +35,7 @@ static const char *const wire[] = {
 static const char *const no_wire[] = {
 	"tc qdisc del dev v0 root",
 	"tc qdisc del dev v1 root",
-	"rdma link delete " OTHER,
+	("rdma link delete " OTHER),
 	"ip neigh del 10.0.0.2 dev v0",
 	"ip neigh del 10.0.0.1 dev v1",
 	"ip rule add pref 0 lookup local",

@@ -34,7 +34,7 @@ int main(void)
 	check(q.policy == (LKVFENCE_POLICY_TAINT | LKVFENCE_POLICY_REVOKE),
 	      "and by default will be");
 
-	rig_write(&rig, 0, generation, 0, SLOTS, 16);
+	rig_write(&rig, 0, generation, 0, SLOTS, 64);
 	landing(rig.pool, 0, generation);
 	abort = (struct lkvfence_abort){
 		.generation = generation,
@@ -57,7 +57,7 @@ int main(void)
 	stamp(rig.pool, 0, SLOTS, 1);
 
 	tally = rig_drain(&rig, 0);
-	check(tally.good + tally.bad == 16 * SLOTS && tally.bad,
+	check(tally.good + tally.bad == 64 * SLOTS && tally.bad,
 	      "%u writes had completed, %u did not", tally.good, tally.bad);
 	gives((long)strays(rig.pool, 0, SLOTS, 1), 0, "no stray byte");
 

@@ -81,7 +81,7 @@ static void all_go(void)
 	rig_connect(&rig, 0);
 	bind_link(f, &rig, 1, 0);
 	generation = begin(f, 1, 0, 8, 1);
-	rig_write(&rig, 0, generation, 0, 8, 64);
+	rig_stream(&rig, 0, generation, 0, 8);
 	landing(rig.pool, 0, generation);
 	set_param("timeout_default_ms", 1000);
 	lkvfence_close(f);

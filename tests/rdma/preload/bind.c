@@ -65,8 +65,9 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	const char *region = getenv("LKVFENCE_BIND_REGION");
 	int err;
 
+	/* By version: the first one's structs were others. */
 	if (!modify)
-		*(void **)&modify = dlsym(RTLD_NEXT, "ibv_modify_qp");
+		*(void **)&modify = dlvsym(RTLD_NEXT, "ibv_modify_qp", "IBVERBS_1.1");
 	err = modify(qp, attr, mask);
 	/* Connected from here on: that it may also send comes later, if at all. */
 	if (!err && region && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTR &&
