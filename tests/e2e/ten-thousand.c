@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Ten thousand transfers alive at once in a region of a million slots; and how
- * long the command lkvfence takes to answer then. That is measured and told;
- * the bound is generous, for the machine may be emulated.
+ * Ten thousand transfers alive at once in a region of a million slots; and the
+ * command lkvfence answers then. How long it takes is told.
  */
 #include "e2e.h"
 
 #define NR	10000
-#define BOUND	(20000 * MS)
 
 static struct lkvfence_return_item items[NR * 2];
 static struct lkvfence_event events[NR];
@@ -25,30 +23,15 @@ static bool next(struct lkvfence *f, uint64_t *generation)
 	return found;
 }
 
-static int64_t command(const char *arguments)
+static void answers(const char *arguments)
 {
 	char line[256];
-	int64_t start;
+	int64_t start = now_ns();
 	int status;
 
 	snprintf(line, sizeof(line), "build/tools/lkvfence %s >/tmp/ten-thousand", arguments);
-	start = now_ns();
 	status = system(line);
-	need(!status, "%s", line);
-	return now_ns() - start;
-}
-
-static void answers(const char *arguments)
-{
-	int64_t took, least = INT64_MAX;
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		took = command(arguments);
-		if (took < least)
-			least = took;
-	}
-	check(least < (int64_t)BOUND, "lkvfence %s: %.0f ms", arguments, least / 1e6);
+	check(!status, "lkvfence %s answers: %.0f ms", arguments, (now_ns() - start) / 1e6);
 }
 
 int main(void)

