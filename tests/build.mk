@@ -29,12 +29,13 @@
 #
 # Beside it:
 #
-#   check-orders       all orders, deeper: 2 minutes
+#   check-orders       all orders, deeper: about 3 minutes
 #   check-orders-teeth that the driver and the unit tests find damages to fence.c:
-#                      2 minutes
-#   check-mutants      that tests find damages to all else: an hour
-#   check-debug-selftest  that the debug kernel's detectors are seen: 5 minutes
-#   check-fuzz-teeth   that the fuzzer and the random calls find damages: 10 minutes
+#                      about 2 minutes
+#   check-mutants      that tests find damages to all else: about an hour and a half
+#   check-debug-selftest  that the debug kernel's detectors are seen: about 5 minutes
+#   check-fuzz-teeth   that the fuzzer and the random calls find damages: about 10
+#                      minutes
 #   check-differential random calls in the VM, compared with the oracle: 2 minutes
 #   stress             a million of them on the debug kernel: 11 minutes
 #   fuzz               the fuzzer, for FUZZ_SECONDS
