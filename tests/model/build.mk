@@ -2,7 +2,7 @@
 # Every order of events, in user space. `make check` runs the short one.
 #
 #   make check-orders-short    some seconds
-#   make check-orders          four minutes, with long random walks
+#   make check-orders          about 3 minutes, with long random walks
 #   make check-orders-teeth    the driver, and the unit tests, find damages
 #                              done to fence.c; some minutes
 #

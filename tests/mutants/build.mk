@@ -2,7 +2,7 @@
 #
 #   make check-mutants                 each damage in tests/mutants/plumbing, done to a module of its own, must be
 #                                      caught by the test that the list names; those of fence.c by tests/model/teeth.
-#                                      About half an hour
+#                                      About an hour and a half
 #   make check-mutants MUTANTS="A B"   only these, of the list
 #
 # Prints TAP.
