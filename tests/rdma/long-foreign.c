@@ -39,12 +39,11 @@ static const struct program programs[] = {
 	}, {
 		.name = "ucx_perftest",
 		.port = 13337,
-		.server = { "ucx_perftest", "-t", "ucp_put_bw", "-s", "65536", "-n", "100000000",
-			    NULL },
-		.client = { "ucx_perftest", "-t", "ucp_put_bw", "-s", "65536", "-n", "100000000",
-			    "127.0.0.1", NULL },
-		.env = { "UCX_TLS=rc_v", "UCX_NET_DEVICES=" DEVICE ":1", "UCX_IB_GID_INDEX=1",
-			 "UCX_RC_VERBS_TIMEOUT=100ms", NULL },
+		.server = { "ucx_perftest", "-d", DEVICE ":1", "-x", "rc_verbs", "-t", "put_bw",
+			    "-D", "zcopy", "-s", "65536", "-n", "100000000", NULL },
+		.client = { "ucx_perftest", "-d", DEVICE ":1", "-x", "rc_verbs", "-t", "put_bw",
+			    "-D", "zcopy", "-s", "65536", "-n", "100000000", "127.0.0.1", NULL },
+		.env = { "UCX_IB_GID_INDEX=1", "UCX_RC_VERBS_TIMEOUT=100ms", NULL },
 	},
 };
 
@@ -123,8 +122,9 @@ static void take_away(const struct program *p, uint64_t tag)
 			  LKVFENCE_EVIDENCE_QP_ERR_SETTLED),
 	      "%s: the transfer is released as revoked", p->name);
 	packets = received();
-	check(until(waitpid(client, &status, WNOHANG) == client) && status,
-	      "%s: the program ends with an error: %#x", p->name, status);
+	need(until(waitpid(client, &status, WNOHANG) == client), "%s: the program ends",
+	     p->name);
+	check(status, "%s: the program ends with an error: %#x", p->name, status);
 	note("%" PRIu64 " packets before, %" PRIu64 " of other kinds after", packets - before,
 	     received() - packets);
 	kill(server, SIGKILL);

@@ -8,7 +8,7 @@
 
 #define SLOTS	8
 #define RUNS	300
-#define ROUNDS	1000
+#define ROUNDS	500
 
 static struct rig rig;
 static struct lkvfence *f;
@@ -114,7 +114,7 @@ static void *say_abort(void *arg)
 
 static void in_any_order(void)
 {
-	uint32_t quiet = 0, aborted = 0, unbound = 0, back = 0, i;
+	uint32_t n = runs(ROUNDS), quiet = 0, aborted = 0, unbound = 0, back = 0, i;
 	struct lkvfence_event e;
 	pthread_t threads[2];
 	uint64_t generation;
@@ -123,7 +123,7 @@ static void in_any_order(void)
 	set_param("settle_ms", 1);
 	need(!pthread_create(&threads[0], NULL, say_quiet, &quiet) &&
 	     !pthread_create(&threads[1], NULL, say_abort, &aborted), "threads");
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < n; i++) {
 		qp = rig_loop(&rig);
 		__atomic_store_n(&binding, bind_loop(f, 1, qp), __ATOMIC_RELEASE);
 		if (i % 4) {
@@ -149,9 +149,9 @@ static void in_any_order(void)
 	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
 	pthread_join(threads[0], NULL);
 	pthread_join(threads[1], NULL);
-	check(back == ROUNDS && unbound == ROUNDS,
+	check(back == n && unbound == n,
 	      "%u of %u transfers came back as revoked, and %u sources were unbound", back,
-	      ROUNDS, unbound);
+	      n, unbound);
 	check(quiet && aborted, "meanwhile %u QUIETs and %u ABORTs were accepted", quiet, aborted);
 	put_params_back();
 }
