@@ -142,6 +142,9 @@ static int unbind(struct source *s)
 	list_del(&s->of_handle);
 	s->handle = NULL;
 	unlist_qps(s);
+	/* Its work may be waiting for the settle time, and keeps the region. */
+	if (s->started)
+		source_look(s);
 	source_put(s);
 	return 0;
 }

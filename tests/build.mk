@@ -42,6 +42,12 @@
 #   check-matrix       everything, on every kernel of the supported range, with
 #                      the compiler and C library of its Debian release: half an hour
 #   check-vm-selftest  the VM's own contract
+#   check-rdma-debug   what check-rdma-K does, with the detectors of the debug kernel
+#   check-rdma-pair    two VMs as two hosts, for each kernel: 2 minutes
+#   check-rdma-foreign ib_write_bw, ib_read_bw and ucx_perftest, revoked: 2 minutes
+#   check-rdma-long    a thousand aborts in each of the ways, for each kernel: an hour
+#   check-rdma-flushed a sender's flushed queue that is believed, until it was wrong
+#   check-verbs-long   windows and acknowledgements in band, a thousand times
 #
 # `make check` installs what is missing, and ends with "N passed, N failed";
 # TIERS="..." picks some.

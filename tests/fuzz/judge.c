@@ -601,9 +601,12 @@ void judge_end(void)
 	judge_all();
 	shim_call_begin();
 	shim.caps = 3;
-	for (u32 i = 0; i < MIRROR_REGIONS; i++)
+	for (u32 i = 0; i < MIRROR_REGIONS; i++) {
 		if (mirror.regions[i].exists)
 			force_all(mirror.regions[i].name);
+		/* It isn't told of that. */
+		mirror.regions[i].blind = true;
+	}
 	while (shim.work)
 		shim_run(shim.work);
 	judge_works(true);

@@ -28,10 +28,11 @@ $(RDMA)/obj/%.o: tests/rdma/%.c
 $(RDMA_PROGRAMS): $(RDMA)/%: $(RDMA)/obj/%.o $(RDMA_RIG:%=$(RDMA)/obj/%.o) $(E2E)/obj/e2e.o $(B)/lib/liblkvfence.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -libverbs
 
-# For LD_PRELOAD; it shows nothing of its own but what it stands in for.
+# For LD_PRELOAD; it shows nothing of its own but what it stands in for. Without libibverbs to
+# link with it would get the oldest version of what it calls there.
 $(RDMA)/bind.so: tests/rdma/preload/bind.c $(B)/lib/liblkvfence.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -fPIC -shared -pthread -o $@ $^ -ldl -Wl,--exclude-libs,ALL
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -fPIC -shared -pthread -o $@ $^ -libverbs -Wl,--exclude-libs,ALL
 
 .SECONDARY: $(RDMA_TESTS:%=$(RDMA)/obj/%.o)
 

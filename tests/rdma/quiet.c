@@ -104,6 +104,8 @@ static void destroyed(void)
 
 	revoke_now(generation, binding);
 	rig_destroy(&rig, 0);
+	gives(quiet(binding, LKVFENCE_QUIET_ALL, LKVFENCE_EVIDENCE_QP_DESTROYED), -EBUSY,
+	      "all destroyed, they say, where the first one is");
 	rig_destroy(&rig, 1);
 	rig_destroy(&rig, 2);
 	gives(quiet(binding, LKVFENCE_QUIET_ALL, LKVFENCE_EVIDENCE_QP_DESTROYED), 0,

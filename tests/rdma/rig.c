@@ -141,7 +141,12 @@ void rig_start_on(struct rig *rig, uint32_t nr_slots, const char *device)
 
 void rig_open(struct rig *rig)
 {
-	port_open(&rig->port, DEVICE, rig->pool, (size_t)rig->nr_slots * SLOT,
+	rig_open_on(rig, DEVICE);
+}
+
+void rig_open_on(struct rig *rig, const char *device)
+{
+	port_open(&rig->port, device, rig->pool, (size_t)rig->nr_slots * SLOT,
 		  POOL_ACCESS);
 }
 
@@ -278,6 +283,25 @@ void rig_join(const struct rig *rig, struct ibv_qp *qp, const struct end *self,
 	      const struct end *peer)
 {
 	end_connect(&rig->port, qp, self, peer, 16, 6);
+}
+
+struct ibv_qp *rig_loop(struct rig *rig)
+{
+	struct ibv_qp *qp = rig_qp(rig, IBV_QPT_RC);
+	struct end self;
+
+	rig_describe(rig, qp, &self);
+	rig_join(rig, qp, &self, &self);
+	return qp;
+}
+
+enum ibv_qp_state state_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr created;
+	struct ibv_qp_attr attr;
+
+	need(!ibv_query_qp(qp, &attr, IBV_QP_STATE, &created), "ibv_query_qp");
+	return attr.qp_state;
 }
 
 void rig_err(struct rig *rig, uint32_t link)
@@ -443,6 +467,30 @@ int try_bind(struct lkvfence *f, uint32_t source, const char *device,
 
 	snprintf(qp.device, sizeof(qp.device), "%s", device);
 	return lkvfence_source(f, &s);
+}
+
+uint64_t bind_loop(struct lkvfence *f, uint32_t source, const struct ibv_qp *qp)
+{
+	struct lkvfence_query_source q = { .source = source };
+
+	need(!try_bind(f, source, DEVICE, qp->qp_num), "SOURCE %u", source);
+	need(!lkvfence_query_source(f, &q), "QUERY_SOURCE %u", source);
+	return q.binding;
+}
+
+uint32_t qp_of(struct lkvfence *f, uint32_t source, uint32_t *state)
+{
+	struct lkvfence_qp qp = { .state = 0 };
+	struct lkvfence_query_source q = {
+		.source = source,
+		.qps = (uintptr_t)&qp,
+		.nr_qps = 1,
+	};
+
+	need(!lkvfence_query_source(f, &q), "QUERY_SOURCE %u", source);
+	if (state)
+		*state = q.state;
+	return qp.state;
 }
 
 struct lkvfence_event event_of(struct lkvfence *f, uint32_t type)

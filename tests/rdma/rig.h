@@ -96,6 +96,7 @@ void rig_start_far(struct rig *rig, uint32_t nr_slots, int fd);
 void sender_far(int fd) __attribute__((noreturn));
 /* The device, and the pool registered, in the process that owns the slots. */
 void rig_open(struct rig *rig);
+void rig_open_on(struct rig *rig, const char *device);
 /* Take the pool's key away; and give out another one, for connections to come. */
 void rig_deregister(struct rig *rig);
 void rig_register(struct rig *rig);
@@ -115,6 +116,9 @@ struct ibv_qp *rig_qp(struct rig *rig, enum ibv_qp_type type);
 void rig_describe(const struct rig *rig, struct ibv_qp *qp, struct end *end);
 void rig_join(const struct rig *rig, struct ibv_qp *qp, const struct end *self,
 	      const struct end *peer);
+/* A QP of this process that is connected to itself, in RTS: one without traffic. */
+struct ibv_qp *rig_loop(struct rig *rig);
+enum ibv_qp_state state_of(struct ibv_qp *qp);
 /* ibv_modify_qp() to ERR, by this process. */
 void rig_err(struct rig *rig, uint32_t link);
 /* Wait for the flushed receive that each connection has from its beginning. */
@@ -165,6 +169,10 @@ uint64_t bind_link(struct lkvfence *f, const struct rig *rig, uint32_t source,
 /* SOURCE for one QP of any device; -errno. */
 int try_bind(struct lkvfence *f, uint32_t source, const char *device,
 	     uint32_t number);
+/* For one that must be bound, on DEVICE; the binding. */
+uint64_t bind_loop(struct lkvfence *f, uint32_t source, const struct ibv_qp *qp);
+/* The state of a source's first QP, as QUERY_SOURCE has it; @state: the source's. */
+uint32_t qp_of(struct lkvfence *f, uint32_t source, uint32_t *state);
 /* The next event of that type; others before it are passed over. */
 struct lkvfence_event event_of(struct lkvfence *f, uint32_t type);
 /* True if @e is a release as @outcome, on that ground. */

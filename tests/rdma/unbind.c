@@ -72,6 +72,26 @@ static void handle_goes(struct lkvfence *f)
 	check(until(stat_of(f).sources == 1), "then it is unbound");
 }
 
+/* Its event goes with the source, or with the handle: read or not. */
+static void unread(struct lkvfence *f)
+{
+	struct lkvfence *other = region("unbind", 0);
+	struct ibv_qp *qp = rig_loop(&rig), *another = rig_loop(&rig);
+	uint64_t binding = bind_loop(f, 3, qp);
+
+	gives(lkvfence_quiet(f, binding, 0, LKVFENCE_EVIDENCE_MR_DEREGISTERED), 0,
+	      "a source without a lease is revoked");
+	gives(lkvfence_unbind(f, 3), 0, "and unbound, with its event unread");
+	check(silent(f), "there is none any more");
+	binding = bind_loop(other, 3, another);
+	gives(lkvfence_quiet(other, binding, 0, LKVFENCE_EVIDENCE_MR_DEREGISTERED), 0,
+	      "another handle's is");
+	lkvfence_close(other);
+	check(until(stat_of(f).sources == 1), "it goes with its handle");
+	check(silent(f), "nobody is told of it");
+	need(!ibv_destroy_qp(qp) && !ibv_destroy_qp(another), "ibv_destroy_qp");
+}
+
 /* All handles go: region, transfer and source last until the deadline. */
 static void all_go(void)
 {
@@ -110,6 +130,7 @@ int main(void)
 	leases_out(f);
 	others_handle(f);
 	handle_goes(f);
+	unread(f);
 	gives(stat_of(f).slots_taken, 0, "no slot is lost");
 	lkvfence_close(f);
 	all_go();

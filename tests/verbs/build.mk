@@ -6,14 +6,16 @@
 #   make verbs-programs     those that need an RDMA device and the module; run
 #                           them by tests/vm/run -- tests/verbs/run
 #   make check-verbs-vm-K   the same, in a VM with the stock kernel K: 6.1, 6.12
+#   make check-verbs-long   those that loop, a thousand times
 
 VT      := tests/verbs
 VT_B    := $(B)/tests/verbs
 VT_UNIT := $(patsubst $(VT)/unit/%.c,$(VT_B)/unit/%,$(wildcard $(VT)/unit/test_*.c))
 VT_VM   := $(patsubst $(VT)/%.c,$(VT_B)/%,$(filter-out $(VT)/rig.c,$(wildcard $(VT)/*.c)))
+VT_RUNS ?= 1000
 VT_NEEDS := libcmocka-dev libibverbs-dev ibverbs-providers
 
-.PHONY: check-verbs verbs-needs verbs-programs check-verbs-vm-6.1 check-verbs-vm-6.12
+.PHONY: check-verbs verbs-needs verbs-programs check-verbs-vm-6.1 check-verbs-vm-6.12 check-verbs-long
 .SECONDARY: $(VT_UNIT:=.o) $(VT_VM:=.o) $(VT_B)/unit/fake.o $(VT_B)/rig.o
 
 verbs-needs:
@@ -50,5 +52,11 @@ $(VT_VM): $(VT_B)/%: $(VT_B)/%.o $(VT_B)/rig.o $(E2E)/obj/e2e.o \
 
 check-verbs-vm-6.1 check-verbs-vm-6.12: check-verbs-vm-%: verbs-programs
 	tests/vm/run --kernel $* --timeout 1800 -- tests/verbs/run
+
+# Transfers through windows, acknowledgements in band, late writes to windows.
+check-verbs-long: verbs-programs
+	LKVFENCE_VERBS_RUNS=$(VT_RUNS) LKVFENCE_E2E_LIMIT=7200 \
+		tests/vm/run --kernel 6.1 --timeout 14400 -- \
+		tests/verbs/run windows in-band window-late-write window-qp-error
 
 -include $(wildcard $(VT_B)/*.d $(VT_B)/unit/*.d)

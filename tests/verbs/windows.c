@@ -9,7 +9,7 @@ static struct rig rig;
 int main(void)
 {
 	struct lkvfence *f = region("windows", SLOTS);
-	uint32_t i, n = 300, same = 0, wrong = 0, last = 0;
+	uint32_t i, n = runs(300), same = 0, wrong = 0, last = 0;
 	struct ibv_mw_bind_info info = { 0 };
 	struct lkvfence_send *send;
 	struct lkvfence_recv *recv;

@@ -3,6 +3,8 @@
  * A library to be preloaded (LD_PRELOAD) into a program that knows nothing of
  * lkvfence. Each RC queue pair that it connects is bound, as a source of its own, to
  * the region LKVFENCE_BIND_REGION; sources are numbered from LKVFENCE_BIND_FIRST on.
+ * LKVFENCE_BIND_RETRIES is how often one sends again to who doesn't answer, where the
+ * program takes as often as possible: Soft-RoCE would do it for ever.
  *
  * It is the program's own process that binds: nobody else may.
  */
@@ -63,11 +65,14 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	static modify_fn *modify;
 	const char *region = getenv("LKVFENCE_BIND_REGION");
+	const char *retries = getenv("LKVFENCE_BIND_RETRIES");
 	int err;
 
 	/* By version: the first one's structs were others. */
 	if (!modify)
 		*(void **)&modify = dlvsym(RTLD_NEXT, "ibv_modify_qp", "IBVERBS_1.1");
+	if (retries && mask & IBV_QP_RETRY_CNT)
+		attr->retry_cnt = (uint8_t)atoi(retries);
 	err = modify(qp, attr, mask);
 	/* Connected from here on: that it may also send comes later, if at all. */
 	if (!err && region && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTR &&
