@@ -725,7 +725,7 @@ u32 fence_source_quiet(struct fence *f, struct fence_source *s, u32 evidence,
 		prove(f, t, lease, LKVFENCE_LEASE_REVOKED, evidence);
 		settle(f, t, now);
 	}
-	if (nr < max && s->state != FENCE_SOURCE_REVOKED) {
+	if (!s->nr_leases && s->state != FENCE_SOURCE_REVOKED) {
 		s->state = FENCE_SOURCE_REVOKED;
 		f->counts.sources_revoked++;
 	}
