@@ -49,7 +49,8 @@
  * SOURCE binds a source to the queue pairs, on this host, through which it
  * reaches the slots. A lease that the source is granted from then on is a bound
  * one. A transfer can be revoked when each of its leases that are not proven
- * quiet is bound, to a source whose QPs are neither revoked nor lost. It is
+ * quiet is bound, to a source whose QPs are neither revoked nor lost; and until
+ * that was tried once, and given up. It is
  *
  *   - at its deadline, where its policy has REVOKE, or is DEFAULT;
  *   - when it ends (or, where it has, at once), where it has REVOKE_NOW;
