@@ -870,8 +870,8 @@ struct lkvfence_qp {
  * @source: which
  * @nr_qps: 1 to max_qps; with UNBIND 0
  * @qps: pointer to struct lkvfence_qp[nr_qps]: all QPs, of one process, through
- *	which the source may reach the slots. They are RC or UC, connected
- *	(RTR or RTS), and the caller's own
+ *	which the source may reach the slots, each once. They are RC or UC,
+ *	connected (RTR or RTS), and the caller's own
  * @peer: whom the source stands for, for people to read; ends in NUL
  * @binding: out: a number for this binding that is never given twice in a load
  *	of the module
@@ -885,12 +885,13 @@ struct lkvfence_qp {
  * device, process and connection are remembered, so that another one of the same
  * number is not taken for it.
  *
- * Errors: EOPNOTSUPP without LKVFENCE_FEATURE_QP; ENODEV no such device in the
+ * Errors: EOPNOTSUPP without LKVFENCE_FEATURE_QP, also to UNBIND; ENODEV no such device in the
  * caller's network namespace; ENOENT no such QP; EPERM the QP is another
  * process's (or was inherited over fork(2)); EPROTONOSUPPORT it is not RC or
  * UC; ENOTCONN it isn't connected; EBUSY; EEXIST another handle has bound the
- * source; ENOSPC the region has max_sources; ERANGE nr_qps. With UNBIND: ENOENT
- * the source isn't bound; EPERM another handle has bound it; EBUSY.
+ * source; ENOSPC the region has max_sources; ERANGE nr_qps; EINVAL a QP named
+ * twice. With UNBIND: ENOENT the source isn't bound; EPERM another handle has bound
+ * it; EBUSY.
  */
 struct lkvfence_source {
 	__u32 size;
