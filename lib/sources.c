@@ -14,7 +14,7 @@ static int fail_unbind(const struct lkvfence *f, int err, uint32_t source)
 	switch (err) {
 	case -EOPNOTSUPP:
 		return lkvfence__fail(f, err,
-			"unbind: the module can't bind queue pairs on this kernel (lkvfence info: no feature qp), so source %" PRIu32 " has none",
+			"unbind: the module can't bind queue pairs on this kernel (lkvfence --version says why), so source %" PRIu32 " has none",
 			source);
 	case -ENOENT:
 		return lkvfence__fail(f, err,
@@ -41,7 +41,7 @@ static int fail_source(const struct lkvfence *f, int err,
 	switch (err) {
 	case -EOPNOTSUPP:
 		return lkvfence__fail(f, err,
-			"source: the module can't bind queue pairs on this kernel (lkvfence info: no feature qp): sources work without, but nothing can be revoked");
+			"source: the module can't bind queue pairs on this kernel (lkvfence --version says why): sources work without, but nothing can be revoked");
 	case -ENODEV:
 		return lkvfence__fail(f, err,
 			"source: no RDMA device of that name in this network namespace (rdma link shows them)");

@@ -69,7 +69,7 @@ is_empty() {
 }
 
 tests/vm/need pkg-config libisal-dev libibverbs-dev || exit 1
-"$build/tools/lkvfence" --version 2>/dev/null | sed -n 's/^lkvfence //p' >"$root/version"
+"$build/tools/lkvfence" --version 2>/dev/null | sed -n 's/^lkvfence: \(.*\), ABI .*/\1/p' >"$root/version"
 
 check "make install" make "${args[@]}" install-lib install-tools
 check "the library, its header and the ABI's" is_there \

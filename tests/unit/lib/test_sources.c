@@ -61,7 +61,7 @@ static void source_errors(void **state)
 		int err;
 		const char *says, *advises;
 	} cases[] = {
-		{ EOPNOTSUPP, "can't bind queue pairs on this kernel", "no feature qp" },
+		{ EOPNOTSUPP, "can't bind queue pairs on this kernel", "lkvfence --version" },
 		{ ENODEV, "no RDMA device of that name", "rdma link" },
 		{ ENOENT, "no queue pair of that number", "rdma res show qp" },
 		{ EPERM, "belongs to another process", "not in a child" },
