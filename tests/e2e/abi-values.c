@@ -190,6 +190,7 @@ static const struct {
 	{ LKVFENCE_IOC_INFO, ABI_PLACE(info.settle_ns) },
 	{ LKVFENCE_IOC_INFO, ABI_PLACE(info.max_qps) },
 	{ LKVFENCE_IOC_OPEN, ABI_PLACE(open.accepts) },
+	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.accepts) },
 	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.evidence) },
 	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.mismatches) },
 	{ LKVFENCE_IOC_SOURCE, ABI_PLACE(source.binding) },

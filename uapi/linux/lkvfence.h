@@ -451,6 +451,7 @@ struct lkvfence_open {
  * @name: out: the region's name
  * @slot_size: out: bytes in a slot
  * @base: out: address of slot 0, or 0
+ * @accepts: out: evidence that the region accepts as proof, as in OPEN
  * @slots: out: slots in the region
  * @slots_taken: out: slots of unreleased transfers
  * @slots_held: out: of these, slots of ended transfers
@@ -499,6 +500,7 @@ struct lkvfence_stat {
 	char name[LKVFENCE_NAME_MAX + 1];
 	__u64 slot_size;
 	__u64 base;
+	__u64 accepts;
 	__u64 slots;
 	__u64 slots_taken;
 	__u64 slots_held;
