@@ -6,7 +6,7 @@
  */
 #include <pthread.h>
 
-#include "../rdma/verbs.h"
+#include "../rdma/port.h"
 #include "crowd.h"
 
 #define QPS	6
@@ -19,7 +19,7 @@ static char memory[4096];
 
 void crowd_qps_open(void)
 {
-	port_open(&port, DEVICE, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+	port_open(&port, DEVICE, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE, 1);
 }
 
 static void create(uint32_t i)

@@ -86,15 +86,8 @@ static void other_namespace(uint32_t number)
 static struct ibv_qp *init_qp(enum ibv_qp_type type)
 {
 	struct ibv_qp *qp = rig_qp(&rig, type);
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qkey = 1,
-	};
-	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
-	mask |= type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
-	need(!ibv_modify_qp(qp, &attr, mask), "INIT");
+	qp_to_init(qp);
 	return qp;
 }
 
