@@ -69,7 +69,7 @@ needs_what_makes_it_safe() {
 	module=$(find "$dest/lib/modules" -name lkvfence.ko)
 	[[ $module ]] || { echo "no module"; return 1; }
 	[[ -s $kdir/Module.symvers ]] || { echo "no symbols in $kdir"; return 1; }
-	grep -qw $symbol "$kdir/Module.symvers" && has=1
+	grep -qw "$symbol" "$kdir/Module.symvers" && has=1
 	nm -u "$module" | grep -qx " *U $symbol" && needs=1
 	((has == needs)) || { echo "$kdir has it: $has; the module needs it: $needs"; return 1; }
 }

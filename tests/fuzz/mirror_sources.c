@@ -228,7 +228,7 @@ static u32 qps_wrong(const struct call *c)
 	return wrong;
 }
 
-static u32 bind_wrong(struct mirror *m, const struct call *c)
+static u32 bind_wrong(const struct call *c)
 {
 	const struct lkvfence_source *a = &c->in.source;
 	u32 wrong = 0;
@@ -280,7 +280,7 @@ static void bound(struct mirror_region *r, const struct call *c)
 
 static void bind(struct mirror *m, struct mirror_region *r, const struct call *c)
 {
-	u32 wrong = bind_wrong(m, c);
+	u32 wrong = bind_wrong(c);
 	struct mirror_source *old;
 	int err;
 

@@ -59,7 +59,8 @@ static void worker_main(int fd)
 		die("no completion queue");
 	qp = device_qp(&device, cq);
 	device_connect(&device, qp, &device.gid, qp->qp_num);
-	snprintf(name.device, sizeof(name.device), "%s", ibv_get_device_name(device.context->device));
+	snprintf(name.device, sizeof(name.device), "%s",
+		 ibv_get_device_name(device.context->device));
 	name.number = qp->qp_num;
 	for (source.source = 0; source.source < NR_SOURCES; source.source++)
 		check(lkvfence_source(f, &source));
