@@ -87,6 +87,8 @@ bool fence_revocable(const struct fence_transfer *t)
 
 	if (!t->unproven || t->nr_bound != t->unproven)
 		return false;
+	if (t->tried && !t->revoking)
+		return false;
 	for_each_lease(t, n) {
 		const struct fence_source *s = to_lease(n)->bound;
 
@@ -225,7 +227,7 @@ static bool start_revoking(struct fence *f, struct fence_transfer *t,
 {
 	struct rb_node *n;
 
-	if (t->tried || !fence_revocable(t))
+	if (t->revoking || !fence_revocable(t))
 		return false;
 	for_each_lease(t, n) {
 		if (to_lease(n)->bound)
@@ -725,7 +727,7 @@ u32 fence_source_quiet(struct fence *f, struct fence_source *s, u32 evidence,
 		prove(f, t, lease, LKVFENCE_LEASE_REVOKED, evidence);
 		settle(f, t, now);
 	}
-	if (nr < max && s->state != FENCE_SOURCE_REVOKED) {
+	if (!s->nr_leases && s->state != FENCE_SOURCE_REVOKED) {
 		s->state = FENCE_SOURCE_REVOKED;
 		f->counts.sources_revoked++;
 	}

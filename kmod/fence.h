@@ -397,7 +397,10 @@ int fence_force(struct fence *f, struct fence_transfer *t, u64 now);
  */
 u32 fence_policy(const struct fence_transfer *t);
 
-/* Is every unproven lease bound, to a source that can be, or is being, revoked? */
+/*
+ * Is every unproven lease bound, to a source that can be, or is being, revoked?
+ * Not once that was tried for the transfer's sake, and given up.
+ */
 bool fence_revocable(const struct fence_transfer *t);
 
 /*

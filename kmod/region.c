@@ -595,6 +595,8 @@ void region_stat(struct region *r, struct lkvfence_stat *stat)
 	strscpy(stat->name, kobject_name(&r->kobj), sizeof(stat->name));
 	stat->slot_size = r->slot_size;
 	stat->base = r->base;
+	/* Doesn't change. */
+	stat->accepts = r->fence.accepts;
 }
 
 /*

@@ -178,6 +178,19 @@ static bool ends(const char *s, size_t room)
 	return strnlen(s, room) < room;
 }
 
+/* One of the first @nr QPs is the one of that name. */
+static bool is_named(const struct source *s, u32 nr, const struct lkvfence_qp *name)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (s->qps[i].name.number == name->number &&
+		    !strcmp(s->qps[i].name.device, name->device))
+			return true;
+	}
+	return false;
+}
+
 /* Look up the QPs that @arg names, and put them into the table. */
 static int list_qps(struct source *s, const struct lkvfence_source *arg)
 {
@@ -191,6 +204,9 @@ static int list_qps(struct source *s, const struct lkvfence_source *arg)
 		if (copy_from_user(&qp->name, from + i, sizeof(qp->name)))
 			return -EFAULT;
 		if (qp->name.state || !ends(qp->name.device, sizeof(qp->name.device)))
+			return -EINVAL;
+		/* Who looks for sharers would walk over each of them. */
+		if (is_named(s, i, &qp->name))
 			return -EINVAL;
 		err = qp_find(&qp->name, &qp->id);
 		if (err)
@@ -239,8 +255,6 @@ static int bind_source(struct handle *h, struct lkvfence_source *arg)
 	struct source *s;
 	int err;
 
-	if (!QP_POSSIBLE)
-		return -EOPNOTSUPP;
 	if (!arg->nr_qps || !ends(arg->peer, sizeof(arg->peer)))
 		return -EINVAL;
 	if (arg->nr_qps > MAX_QPS)
@@ -291,6 +305,8 @@ int call_source(struct handle *h, void *argp)
 
 	if (arg->flags & ~LKVFENCE_SOURCE_FLAGS)
 		return -EINVAL;
+	if (!QP_POSSIBLE)
+		return -EOPNOTSUPP;
 	if (arg->flags & LKVFENCE_SOURCE_UNBIND)
 		return unbind_source(h, arg);
 	return bind_source(h, arg);
@@ -338,15 +354,17 @@ static int doubt_qp(const struct bound_qp *qp, u32 evidence)
 
 static int doubt(const struct source *s, u32 index, u32 evidence)
 {
+	bool all = index == LKVFENCE_QUIET_ALL;
 	int err = 0;
 	u32 i;
 
-	if (index != LKVFENCE_QUIET_ALL) {
-		if (index >= s->nr_qps)
-			return -ERANGE;
+	if (!all && index >= s->nr_qps)
+		return -ERANGE;
+	if (!fence_accepts(&s->region->fence, evidence))
+		return -EOPNOTSUPP;
+	if (!all)
 		return doubt_qp(&s->qps[array_index_nospec(index, s->nr_qps)],
 				evidence);
-	}
 	for (i = 0; i < s->nr_qps && !err; i++)
 		err = doubt_qp(&s->qps[i], evidence);
 	return err;
@@ -393,8 +411,7 @@ int call_quiet(struct handle *h, void *argp)
 		return -ENOENT;
 
 	/* Drivers may sleep; and it may be unbound meanwhile. */
-	err = fence_accepts(&r->fence, arg->evidence) ?
-	      doubt(s, arg->qp, arg->evidence) : -EOPNOTSUPP;
+	err = doubt(s, arg->qp, arg->evidence);
 	mutex_lock(&r->lock);
 	if (!err)
 		err = s->bound ? quiet(s, arg->qp, arg->evidence) : -ENOENT;

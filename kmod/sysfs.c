@@ -7,6 +7,7 @@
 #include <linux/device.h>
 #include <linux/kobject.h>
 #include <linux/stddef.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 
 #include "main.h"
@@ -114,6 +115,30 @@ static struct value values[] = {
 	VALUE(mismatches, mismatches),
 };
 
+/* Names of what may be proof, from the values that count it. */
+static ssize_t accepts_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	const struct fence *f = &container_of(kobj, struct region, kobj)->fence;
+	const size_t counted = offsetof(struct lkvfence_stat, evidence);
+	ssize_t len = 0;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		const struct value *v = &values[i];
+		size_t evidence = (v->offset - counted) / sizeof(u64);
+
+		if (v->offset < counted || evidence >= LKVFENCE_NR_EVIDENCE ||
+		    !fence_accepts(f, evidence))
+			continue;
+		len += sysfs_emit_at(buf, len, "%s%s", len ? " " : "",
+				     v->region.attr.name + strlen("evidence_"));
+	}
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+
+static struct kobj_attribute region_accepts = __ATTR_RO(accepts);
+
 static ssize_t abi_show(struct device *dev, struct device_attribute *attr,
 			char *buf)
 {
@@ -147,7 +172,7 @@ static ssize_t nr_regions_show(struct device *dev,
 }
 static DEVICE_ATTR_RO(nr_regions);
 
-static struct attribute *region_attrs[ARRAY_SIZE(values) + 1];
+static struct attribute *region_attrs[ARRAY_SIZE(values) + 2];
 
 static struct attribute *module_attrs[ARRAY_SIZE(values) - REGION_ONLY + 5] = {
 	&dev_attr_abi.attr,
@@ -224,6 +249,7 @@ void sysfs_prepare(void)
 	BUILD_BUG_ON(2 * NR_OBJECTS != ARRAY_SIZE(objects));
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		region_attrs[i] = &values[i].region.attr;
+	region_attrs[i] = &region_accepts.attr;
 	for (i = REGION_ONLY; i < ARRAY_SIZE(values); i++)
 		module_attrs[nr++] = &values[i].module.attr;
 	for (i = 0; i < ARRAY_SIZE(objects); i++)

@@ -155,7 +155,7 @@ static int do_open(struct lkvfence_open *arg, void __user *uarg, size_t size)
 static_assert(sizeof(struct lkvfence_range) == 8);
 static_assert(sizeof(struct lkvfence_info) == 120);
 static_assert(sizeof(struct lkvfence_open) == 112);
-static_assert(sizeof(struct lkvfence_stat) == 528);
+static_assert(sizeof(struct lkvfence_stat) == 536);
 static_assert(sizeof(struct lkvfence_begin) == 96);
 static_assert(sizeof(struct lkvfence_take) == 24);
 static_assert(sizeof(struct lkvfence_return_item) == 24);

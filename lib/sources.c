@@ -12,6 +12,10 @@
 static int fail_unbind(const struct lkvfence *f, int err, uint32_t source)
 {
 	switch (err) {
+	case -EOPNOTSUPP:
+		return lkvfence__fail(f, err,
+			"unbind: the module can't bind queue pairs on this kernel (lkvfence --version says why), so source %" PRIu32 " has none",
+			source);
 	case -ENOENT:
 		return lkvfence__fail(f, err,
 			"unbind: source %" PRIu32 " is not bound", source);
@@ -37,7 +41,7 @@ static int fail_source(const struct lkvfence *f, int err,
 	switch (err) {
 	case -EOPNOTSUPP:
 		return lkvfence__fail(f, err,
-			"source: the module can't bind queue pairs on this kernel (lkvfence info: no feature qp): sources work without, but nothing can be revoked");
+			"source: the module can't bind queue pairs on this kernel (lkvfence --version says why): sources work without, but nothing can be revoked");
 	case -ENODEV:
 		return lkvfence__fail(f, err,
 			"source: no RDMA device of that name in this network namespace (rdma link shows them)");
@@ -83,7 +87,7 @@ static int fail_source(const struct lkvfence *f, int err,
 			return lkvfence__fail(f, err,
 				"source: no queue pairs: nr_qps must be at least 1");
 		return lkvfence__fail(f, err,
-			"source: padding that is not 0, or a name that doesn't end in NUL");
+			"source: padding that is not 0, a name that doesn't end in NUL, or a queue pair that is named twice");
 	}
 	return lkvfence__fail_plain(f, err, "source");
 }

@@ -62,6 +62,18 @@ compiles() {
 		[[ $(LD_LIBRARY_PATH=$dest/opt/lkvfence/lib "$root/user") == "$(cat "$root/version")" ]]
 }
 
+# The module looks at queue pairs where the kernel's symbols have the one that makes that safe; there it needs that
+# symbol, so that it doesn't load into a kernel without. Elsewhere it must not name it.
+needs_what_makes_it_safe() {
+	local symbol=rdma_restrack_begin_del module has=0 needs=0
+	module=$(find "$dest/lib/modules" -name lkvfence.ko)
+	[[ $module ]] || { echo "no module"; return 1; }
+	[[ -s $kdir/Module.symvers ]] || { echo "no symbols in $kdir"; return 1; }
+	grep -qw "$symbol" "$kdir/Module.symvers" && has=1
+	nm -u "$module" | grep -qx " *U $symbol" && needs=1
+	((has == needs)) || { echo "$kdir has it: $has; the module needs it: $needs"; return 1; }
+}
+
 is_empty() {
 	local left
 	left=$(find "$dest" ! -type d ! -name 'modules.*')
@@ -69,7 +81,7 @@ is_empty() {
 }
 
 tests/vm/need pkg-config libisal-dev libibverbs-dev || exit 1
-"$build/tools/lkvfence" --version 2>/dev/null | sed -n 's/^lkvfence //p' >"$root/version"
+"$build/tools/lkvfence" --version 2>/dev/null | sed -n 's/^lkvfence: \(.*\), ABI .*/\1/p' >"$root/version"
 
 check "make install" make "${args[@]}" install-lib install-tools
 check "the library, its header and the ABI's" is_there \
@@ -88,6 +100,7 @@ check "a program compiles with liblkvfence-verbs, and runs" compiles liblkvfence
 if [[ $kdir ]]; then
 	check "make install-module, with depmod" make "${args[@]}" install-module
 	check "modprobe would find the module" grep -rqs lkvfence "$dest/lib/modules" --include=modules.dep
+	check "it needs what makes looking at queue pairs safe, where the kernel has that" needs_what_makes_it_safe
 	check "make install, all of it" make "${args[@]}" install
 	check "make uninstall" make "${args[@]}" uninstall
 else

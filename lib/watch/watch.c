@@ -36,18 +36,23 @@ void watch__destroy(void *entry)
 	free(e);
 }
 
-struct watched *watch__get(struct lkvfence_watch *w, uint64_t generation, bool soaking)
+/* With the lock, and without taking a reference */
+static struct watched *find(struct lkvfence_watch *w, uint64_t generation, bool soaking)
 {
 	struct watched key = { .generation = generation };
-	struct watched *const *found;
-	struct watched *e = NULL;
+	struct watched *const *found = tfind(&key, &w->tree, by_generation);
+
+	return found && (*found)->soaking == soaking ? *found : NULL;
+}
+
+struct watched *watch__get(struct lkvfence_watch *w, uint64_t generation, bool soaking)
+{
+	struct watched *e;
 
 	pthread_mutex_lock(&w->lock);
-	found = tfind(&key, &w->tree, by_generation);
-	if (found && (*found)->soaking == soaking) {
-		e = *found;
+	e = find(w, generation, soaking);
+	if (e)
 		e->refs++;
-	}
 	pthread_mutex_unlock(&w->lock);
 	return e;
 }
@@ -75,16 +80,12 @@ static void cut(struct lkvfence_watch *w, struct watched *e)
 
 struct watched *watch__take(struct lkvfence_watch *w, uint64_t generation, bool soaking)
 {
-	struct watched key = { .generation = generation };
-	struct watched *const *found;
-	struct watched *e = NULL;
+	struct watched *e;
 
 	pthread_mutex_lock(&w->lock);
-	found = tfind(&key, &w->tree, by_generation);
-	if (found && (*found)->soaking == soaking) {
-		e = *found;
+	e = find(w, generation, soaking);
+	if (e)
 		cut(w, e);
-	}
 	pthread_mutex_unlock(&w->lock);
 	return e;
 }

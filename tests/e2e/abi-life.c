@@ -111,7 +111,8 @@ static void no_sources(int fd, uint64_t generation)
 		.kind = LKVFENCE_REPORT_STRAY_LATE, .nr_slots = 3,
 	};
 
-	gives(sys(fd, LKVFENCE_IOC_SOURCE, &s), -ENOENT, "SOURCE: nothing to unbind");
+	gives(sys(fd, LKVFENCE_IOC_SOURCE, &s), can_revoke() ? -ENOENT : -EOPNOTSUPP,
+	      "SOURCE: nothing to unbind");
 	gives(sys(fd, LKVFENCE_IOC_QUERY_SOURCE, &q), -ENOENT, "QUERY_SOURCE: none");
 	gives(sys(fd, LKVFENCE_IOC_QUIET, &u), -ENOENT, "QUIET: no such binding");
 	CALL(fd, REPORT, &p, "of a transfer that is released");

@@ -109,8 +109,6 @@ static const struct {
 
 	{ LKVFENCE_IOC_SOURCE, "an unknown flag", ABI_PLACE(source.flags), 2, EINVAL },
 	{ LKVFENCE_IOC_SOURCE, "the highest flag", ABI_PLACE(source.flags), 1U << 31, EINVAL },
-	{ LKVFENCE_IOC_SOURCE, "QPs that it unbinds", ABI_PLACE(source.flags),
-	  LKVFENCE_SOURCE_UNBIND, EINVAL },
 
 	{ LKVFENCE_IOC_QUIET, "flags", ABI_PLACE(quiet.flags), 1, EINVAL },
 	{ LKVFENCE_IOC_QUIET, "no evidence", ABI_PLACE(quiet.evidence),
@@ -144,7 +142,7 @@ static const struct {
 	  UINT32_MAX, ERANGE },
 };
 
-/* The same for SOURCE, where it binds: on other kernels it looks no further. */
+/* The same for SOURCE where QPs can be bound: on other kernels it looks no further. */
 static const struct {
 	const char *what;
 	struct abi_place at;
@@ -154,6 +152,7 @@ static const struct {
 	{ "no QPs", ABI_PLACE(source.nr_qps), 0, EINVAL },
 	{ "too many QPs", ABI_PLACE(source.nr_qps), 65, ERANGE },
 	{ "most QPs", ABI_PLACE(source.nr_qps), UINT32_MAX, ERANGE },
+	{ "QPs that it unbinds", ABI_PLACE(source.flags), LKVFENCE_SOURCE_UNBIND, EINVAL },
 };
 
 /* Members that are only out. */
@@ -191,6 +190,7 @@ static const struct {
 	{ LKVFENCE_IOC_INFO, ABI_PLACE(info.settle_ns) },
 	{ LKVFENCE_IOC_INFO, ABI_PLACE(info.max_qps) },
 	{ LKVFENCE_IOC_OPEN, ABI_PLACE(open.accepts) },
+	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.accepts) },
 	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.evidence) },
 	{ LKVFENCE_IOC_STAT, ABI_PLACE(stat.mismatches) },
 	{ LKVFENCE_IOC_SOURCE, ABI_PLACE(source.binding) },

@@ -119,7 +119,7 @@ struct member {
 
 /* All of it, but for the age of the oldest hold, and handles: see below. */
 static const struct member members[] = {
-	MEMBER(slot_size), MEMBER(base), MEMBER(slots), MEMBER(slots_taken),
+	MEMBER(slot_size), MEMBER(base), MEMBER(accepts), MEMBER(slots), MEMBER(slots_taken),
 	MEMBER(slots_held), MEMBER(slots_quarantined), MEMBER(transfers_alive),
 	MEMBER(transfers_held), MEMBER(transfers_quarantined), MEMBER(begun),
 	MEMBER(released[0]), MEMBER(released[1]), MEMBER(released[2]),

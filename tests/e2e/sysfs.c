@@ -51,7 +51,7 @@ static const struct file files[] = {
 };
 
 /* Beside these. */
-static const char * const region_only[] = { "slot_size", "base", "oldest_hold_ns" };
+static const char * const region_only[] = { "slot_size", "base", "accepts", "oldest_hold_ns" };
 static const char * const module_only[] = {
 	"oldest_hold_ns", "abi", "version", "nr_regions", "features",
 	/* of every device, and our own folders */
@@ -174,6 +174,38 @@ static void use(struct lkvfence *f, uint32_t times)
 	hold(f, 12, 40, 7, 1, 0, 0);
 }
 
+/* The classes by name, in the order of the ABI, with spaces between them. */
+static const char *accepted(uint64_t classes)
+{
+	static char names[256];
+	unsigned int i;
+
+	names[0] = 0;
+	for (i = 0; i < LKVFENCE_NR_EVIDENCE; i++) {
+		if (!(classes & 1ULL << i))
+			continue;
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
+			 *names ? " " : "", lkvfence_evidence_name(i));
+	}
+	return names;
+}
+
+static void accepts_files(void)
+{
+	const uint64_t one = 1 << LKVFENCE_EVIDENCE_BACKING_GONE;
+	struct lkvfence *f = region_of("sysfs-one", 8, one);
+
+	gives(stat_of(f).accepts, one, "STAT tells what a region accepts");
+	check(!strcmp(line_of(REGIONS "sysfs-one/accepts"), "backing_gone"), "and so does sysfs");
+	lkvfence_close(f);
+	f = region_of("sysfs-all", 8, 0);
+	gives(stat_of(f).accepts, LKVFENCE_ACCEPT_ALL, "where nothing was said, all of it");
+	check(!strcmp(line_of(REGIONS "sysfs-all/accepts"), accepted(LKVFENCE_ACCEPT_ALL)),
+	      "by name: %s", line_of(REGIONS "sysfs-all/accepts"));
+	lkvfence_close(f);
+	need(until(!number(MODULE, "nr_regions")), "no regions");
+}
+
 static void region_files(struct lkvfence *f, const char *dir)
 {
 	struct lkvfence_stat stat = stat_of(f);
@@ -196,6 +228,8 @@ static void region_files(struct lkvfence *f, const char *dir)
 	gives(number_for(0400, dir, "base"), 0, "base: an address, for root only");
 	check(number(dir, "oldest_hold_ns") >= 10 * MS &&
 	      number(dir, "oldest_hold_ns") < 3600000 * MS, "oldest_hold_ns");
+	check(!strcmp(line_of("%s/accepts", dir), accepted(stat.accepts)),
+	      "accepts: as STAT tells");
 	check(adds_up(&stat), "begun = alive + released");
 }
 
@@ -207,6 +241,7 @@ int main(void)
 	uint64_t oldest;
 	unsigned int i;
 
+	accepts_files();
 	for (i = 0; i < ARRAY_SIZE(files); i++)
 		before[i] = number(MODULE, files[i].name);
 	/* Something that is not accepted is counted, too. */

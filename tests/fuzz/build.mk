@@ -115,7 +115,7 @@ $(FUZZ_ORACLE:%=$(FUZZ)/vm/model/%.o): $(FUZZ)/vm/model/%.o: tests/model/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -Itests/shim -MMD -MP -c -o $@ $<
 
-$(DIFF): $(DIFF_O) $(B)/tests/rdma/obj/verbs.o $(B)/tests/e2e/obj/e2e.o $(B)/lib/liblkvfence.a
+$(DIFF): $(DIFF_O) $(B)/tests/rdma/obj/port.o $(B)/tests/e2e/obj/e2e.o $(B)/lib/liblkvfence.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -libverbs
 
 # Packages first: hence a make of its own for what needs them.

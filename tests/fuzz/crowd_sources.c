@@ -6,7 +6,7 @@
  */
 #include <pthread.h>
 
-#include "../rdma/verbs.h"
+#include "../rdma/port.h"
 #include "crowd.h"
 
 #define QPS	6
@@ -19,7 +19,7 @@ static char memory[4096];
 
 void crowd_qps_open(void)
 {
-	port_open(&port, DEVICE, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+	port_open(&port, DEVICE, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE, 1);
 }
 
 static void create(uint32_t i)
@@ -81,6 +81,7 @@ void crowd_source(struct member *me, int fd, int region)
 		.nr_qps = 1 + !crowd_pick(me, 3),
 		.peer = "the crowd",
 	};
+	bool twice;
 	int err;
 
 	if (!me->crowd->can_revoke)
@@ -96,11 +97,14 @@ void crowd_source(struct member *me, int fd, int region)
 		snprintf(names[i].device, sizeof(names[i].device), DEVICE);
 		names[i].number = a_qp(me);
 	}
+	twice = a.nr_qps == 2 && names[0].number == names[1].number;
 	err = sys(fd, LKVFENCE_IOC_SOURCE, &a);
 	/* Its QPs may be gone, in ERR, or about to be taken away from another source. */
 	if (!crowd_answer(me, LKVFENCE_IOC_SOURCE, err,
+			  twice ? MAY(-ENOENT, -ENOTCONN, -EINVAL) :
 			  MAY(-ENOENT, -ENOTCONN, -EBUSY, -EEXIST)))
 		return;
+	never(me, twice, "a binding of one QP twice");
 	never(me, !a.binding, "a binding without a number");
 	for (uint32_t i = 0; i < CROWD_BINDINGS; i++)
 		never(me, atomic_load(&me->crowd->bindings[i]) == a.binding,

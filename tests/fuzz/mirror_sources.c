@@ -190,13 +190,24 @@ static bool ends(const char *s, size_t room)
 	return strnlen(s, room) < room;
 }
 
+/* QP @i has been named before. */
+static bool named_twice(const struct call *c, u32 i)
+{
+	for (u32 j = 0; j < i; j++)
+		if (c->qps[j].number == c->qps[i].number &&
+		    !strcmp(c->qps[j].device, c->qps[i].device))
+			return true;
+	return false;
+}
+
 /* What is wrong with the QPs, as far as anybody looked. */
 static u32 qps_wrong(const struct call *c)
 {
 	u32 wrong = 0, looks = 0;
 
 	for (u32 i = 0; i < c->nr_qps && !wrong; i++) {
-		if (c->qps[i].state || !ends(c->qps[i].device, sizeof(c->qps[i].device))) {
+		if (c->qps[i].state || !ends(c->qps[i].device, sizeof(c->qps[i].device)) ||
+		    named_twice(c, i)) {
 			wrong = WRONG_INVALID;
 			break;
 		}
@@ -217,13 +228,11 @@ static u32 qps_wrong(const struct call *c)
 	return wrong;
 }
 
-static u32 bind_wrong(struct mirror *m, const struct call *c)
+static u32 bind_wrong(const struct call *c)
 {
 	const struct lkvfence_source *a = &c->in.source;
 	u32 wrong = 0;
 
-	if (!(m->features & LKVFENCE_FEATURE_QP))
-		return WRONG_UNACCEPTED;
 	if (!a->nr_qps || !ends(a->peer, sizeof(a->peer)))
 		wrong |= WRONG_INVALID;
 	if (a->nr_qps > MIRROR_MAX_QPS)
@@ -271,7 +280,7 @@ static void bound(struct mirror_region *r, const struct call *c)
 
 static void bind(struct mirror *m, struct mirror_region *r, const struct call *c)
 {
-	u32 wrong = bind_wrong(m, c);
+	u32 wrong = bind_wrong(c);
 	struct mirror_source *old;
 	int err;
 
@@ -320,6 +329,8 @@ void mirror_source(struct mirror *m, struct mirror_region *r, const struct call 
 		m->last_binding = c->out.source.binding;
 	if (flags & ~LKVFENCE_SOURCE_FLAGS)
 		mirror_allows(c, WRONG_INVALID, 0, &err);
+	else if (!(m->features & LKVFENCE_FEATURE_QP))
+		mirror_allows(c, WRONG_UNACCEPTED, 0, &err);
 	else if (flags & LKVFENCE_SOURCE_UNBIND)
 		unbind(r, c);
 	else
@@ -372,12 +383,14 @@ static u32 quiet_wrong(struct mirror_region *r, const struct mirror_source *s,
 	/* Nobody looks before the binding was found. */
 	if (!s)
 		return wrong | WRONG_UNKNOWN;
+	if (a->qp != LKVFENCE_QUIET_ALL && a->qp >= s->nr_qps) {
+		agree(!c->nr_looks);
+		return WRONG_RANGE;
+	}
 	if (!oracle_accepts(&r->o, a->evidence)) {
 		agree(!c->nr_looks);
-		wrong |= WRONG_UNACCEPTED;
+		return WRONG_UNACCEPTED;
 	}
-	if (a->qp != LKVFENCE_QUIET_ALL && a->qp >= s->nr_qps)
-		return wrong | WRONG_RANGE;
 	for (u32 i = 0; i < s->nr_qps; i++) {
 		nr += speaks_of(a, i);
 		news += speaks_of(a, i) && s->qps[i].state != LKVFENCE_QP_QUIET;

@@ -484,6 +484,7 @@ void mirror_stat(struct mirror *m, struct mirror_region *r,
 	stat_sums(s);
 	agree(!strcmp(s->name, r->name) && s->slots == r->nr_slots);
 	agree(s->slot_size == r->slot_size && s->base == r->base);
+	agree(s->accepts == (r->o.accepts ? r->o.accepts : LKVFENCE_ACCEPT_ALL));
 	agree(s->handles == r->handles);
 	if (r->blind)
 		return;

@@ -336,6 +336,7 @@ static void not_accepted(struct kunit *test)
 	fake_err(FIRST_QP);
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, quiet(h, a, 0, FLUSHED));
 	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, quiet(h, a, 0, DEREGISTERED));
+	KUNIT_EXPECT_EQ(test, -ERANGE, quiet(h, a, 1, DEREGISTERED));
 	KUNIT_EXPECT_EQ(test, LKVFENCE_SOURCE_BOUND, source_is(test, h, 1));
 	fake_destroy(FIRST_QP);
 	KUNIT_EXPECT_EQ(test, 0, quiet(h, a, 0, DESTROYED));

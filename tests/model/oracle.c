@@ -68,10 +68,12 @@ struct source_fact *oracle_find_source(struct oracle *o, u32 source)
 /*
  * Each of its leases that are not proven quiet is bound, to a source whose QPs
  * are neither revoked nor lost. Where there is no such lease there is nothing
- * to take away.
+ * to take away. It is tried once.
  */
 bool oracle_revocable(struct oracle *o, const struct transfer_fact *t)
 {
+	if (t->tried && !t->revoking)
+		return false;
 	for (u32 i = 0; i < t->nr_leases; i++) {
 		const struct lease_fact *l = &t->leases[i];
 		u32 access;

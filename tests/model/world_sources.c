@@ -192,7 +192,7 @@ static void do_quiet(struct world *w, const struct event *e)
 	}
 	must(w, new == nr);
 	source_cell_of(s)->quieting = true;
-	if (nr < e->max)
+	if (nr == there)
 		oracle_revoked(&w->o, e->source);
 }
 

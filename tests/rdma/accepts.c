@@ -69,6 +69,8 @@ int main(void)
 	      "time proves nothing");
 	gives(lkvfence_quiet(f, binding, 0, LKVFENCE_EVIDENCE_QP_DESTROYED), -EOPNOTSUPP,
 	      "nor does other evidence that isn't accepted");
+	gives(lkvfence_quiet(f, binding, 1, LKVFENCE_EVIDENCE_QP_DESTROYED), -ERANGE,
+	      "of a QP that there isn't, still less");
 	gives(lkvfence_quiet(f, binding, 0, LKVFENCE_EVIDENCE_RQ_FLUSHED), 0,
 	      "a flushed receive does");
 	e = event(f);

@@ -2,7 +2,7 @@
 # Tests on Soft-RoCE, which need the module: each .c here but the rig's parts.
 
 RDMA := $(B)/tests/rdma
-RDMA_RIG := rig verbs sender
+RDMA_RIG := rig verbs port sender
 RDMA_TESTS := $(filter-out $(RDMA_RIG),$(patsubst tests/rdma/%.c,%,$(wildcard tests/rdma/*.c)))
 RDMA_PROGRAMS := $(RDMA_TESTS:%=$(RDMA)/%)
 # How often the long ones do what they do.

@@ -94,18 +94,6 @@ static void data(const char *how)
 	need(!run("tc qdisc replace dev v1 root netem %s", how), "netem %s", how);
 }
 
-static uint64_t under_way(uint64_t tag, uint32_t rounds)
-{
-	uint64_t generation;
-
-	rig_connect(&rig, 0);
-	bind_link(f, &rig, 1, 0);
-	generation = begin(f, tag, 0, SLOTS, 1);
-	rig_write(&rig, 0, generation, 0, SLOTS, rounds);
-	landing(rig.pool, 0, generation);
-	return generation;
-}
-
 static void some_are_lost(void)
 {
 	struct lkvfence_event e;
@@ -114,7 +102,7 @@ static void some_are_lost(void)
 
 	rig.retries = FOR_EVER;
 	acks("delay 2ms loss 30%");
-	generation = under_way(1, 2);
+	generation = rig_under_way(&rig, f, 1, 2);
 	gives(abort_with(f, generation, LKVFENCE_POLICY_DEFAULT, 600000), 0, "abort");
 	tally = rig_drain(&rig, 0);
 	check(tally.good == 2 * SLOTS && !tally.bad,
@@ -137,7 +125,7 @@ static void all_are_lost(void)
 
 	rig.retries = 3;
 	acks("loss 100%");
-	generation = under_way(2, 1);
+	generation = rig_under_way(&rig, f, 2, 1);
 	tally = rig_drain(&rig, 0);
 	check(!tally.good && tally.bad == SLOTS, "no acknowledgement comes: %s",
 	      ibv_wc_status_str(tally.first_bad));

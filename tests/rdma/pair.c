@@ -45,21 +45,9 @@ static int reach(const char *host)
 	return fd;
 }
 
-static uint64_t under_way(uint64_t tag, uint32_t rounds)
-{
-	uint64_t generation;
-
-	rig_connect(&rig, 0);
-	bind_link(f, &rig, 1, 0);
-	generation = begin(f, tag, 0, SLOTS, 1);
-	rig_write(&rig, 0, generation, 0, SLOTS, rounds);
-	landing(rig.pool, 0, generation);
-	return generation;
-}
-
 static void control(void)
 {
-	uint64_t generation = under_way(1, ROUNDS);
+	uint64_t generation = rig_under_way(&rig, f, 1, ROUNDS);
 
 	stamp(rig.pool, 0, SLOTS, 1);
 	check(until(strays(rig.pool, 0, SLOTS, 1)),
@@ -70,7 +58,7 @@ static void control(void)
 
 static void by_message(void)
 {
-	uint64_t generation = under_way(2, 4);
+	uint64_t generation = rig_under_way(&rig, f, 2, 4);
 	struct lkvfence_event e;
 	struct tally tally;
 
@@ -93,7 +81,7 @@ static void revoked_often(void)
 	uint64_t generation;
 
 	for (i = 0; i < n; i++) {
-		generation = under_way(3 + i, ROUNDS);
+		generation = rig_under_way(&rig, f, 3 + i, ROUNDS);
 		need(!abort_with(f, generation, LKVFENCE_POLICY_REVOKE_NOW, 0), "ABORT");
 		e = event_of(f, LKVFENCE_EVENT_RELEASED);
 		need(released_as(&e, generation, LKVFENCE_OUTCOME_REVOKED,

@@ -147,7 +147,7 @@ void rig_open(struct rig *rig)
 void rig_open_on(struct rig *rig, const char *device)
 {
 	port_open(&rig->port, device, rig->pool, (size_t)rig->nr_slots * SLOT,
-		  POOL_ACCESS);
+		  POOL_ACCESS, 2 * MAX_POSTED);
 }
 
 void rig_deregister(struct rig *rig)
@@ -453,6 +453,19 @@ uint64_t bind_link(struct lkvfence *f, const struct rig *rig, uint32_t source,
 		   uint32_t link)
 {
 	return bind_links(f, rig, source, link, 1);
+}
+
+uint64_t rig_under_way(struct rig *rig, struct lkvfence *f, uint64_t tag,
+		       uint32_t rounds)
+{
+	uint64_t generation;
+
+	rig_connect(rig, 0);
+	bind_link(f, rig, 1, 0);
+	generation = begin(f, tag, 0, rig->nr_slots, 1);
+	rig_write(rig, 0, generation, 0, rig->nr_slots, rounds);
+	landing(rig->pool, 0, generation);
+	return generation;
 }
 
 int try_bind(struct lkvfence *f, uint32_t source, const char *device,

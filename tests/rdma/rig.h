@@ -16,38 +16,15 @@
 #define RIG_H
 
 #include <pthread.h>
-#include <infiniband/verbs.h>
 
-#include "../e2e/e2e.h"
+#include "port.h"
 
 #define SLOT		65536U		/* bytes; as region() has it */
 #define LINKS		4		/* connections of a rig, at most */
-#define DEVICE		"rxe0"
 /* Posted at once, at most. */
 #define MAX_POSTED	4096
-#define FOR_EVER	7		/* as retries */
 
 struct batch;
-
-/* One end of a connection, as the other one needs to know it. */
-struct end {
-	union ibv_gid gid;
-	uint64_t address;
-	uint32_t rkey;
-	uint32_t qp;
-	uint32_t psn;
-};
-
-/* A process's view of the device. */
-struct port {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_mr *mr;
-	union ibv_gid gid;
-	uint8_t gid_index;
-	enum ibv_mtu mtu;
-};
 
 /* What became of work requests. */
 struct tally {
@@ -166,6 +143,12 @@ uint64_t bind_links(struct lkvfence *f, const struct rig *rig, uint32_t source,
 		    uint32_t link, uint32_t nr);
 uint64_t bind_link(struct lkvfence *f, const struct rig *rig, uint32_t source,
 		   uint32_t link);
+/*
+ * A transfer of all slots, with one lease: of source 1, which is bound to a new
+ * link 0. Returns when the first write of so many rounds has landed.
+ */
+uint64_t rig_under_way(struct rig *rig, struct lkvfence *f, uint64_t tag,
+		       uint32_t rounds);
 /* SOURCE for one QP of any device; -errno. */
 int try_bind(struct lkvfence *f, uint32_t source, const char *device,
 	     uint32_t number);

@@ -167,7 +167,7 @@ void sender_main(const struct rig *rig, int fd, const char *device)
 	struct order order = { .type = ORDER_HANG_UP };
 
 	port_open(&port, device, rig->stage, (size_t)rig->nr_slots * SLOT,
-		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, 2 * MAX_POSTED);
 	while (next_order(rig, fd, &order)) {
 		if (posts(&order))
 			answer(fd, &order);

@@ -92,6 +92,25 @@ static void unread(struct lkvfence *f)
 	need(!ibv_destroy_qp(qp) && !ibv_destroy_qp(another), "ibv_destroy_qp");
 }
 
+/* A lower limit than there are sources by now: none more, and those that are stay. */
+static void as_many_as_there_may_be(struct lkvfence *f)
+{
+	struct lkvfence_stat before;
+
+	gives(stat_of(f).sources, 1, "one source is bound");
+	gives(bind_number(f, 2), 0, "another one");
+	set_param("max_sources", 1);
+	before = stat_of(f);
+	gives(bind_number(f, 3), -ENOSPC, "one more than max_sources");
+	unchanged(f, &before, "nothing has changed");
+	gives(bind_number(f, 2), 0, "in place of one that there is");
+	gives(lkvfence_unbind(f, 2), 0, "unbinding");
+	gives(bind_number(f, 2), -ENOSPC, "there are as many as there may be");
+	put_params_back();
+	gives(bind_number(f, 2), 0, "until there may be more");
+	gives(lkvfence_unbind(f, 2), 0, "unbinding");
+}
+
 /* All handles go: region, transfer and source last until the deadline. */
 static void all_go(void)
 {
@@ -127,6 +146,7 @@ int main(void)
 	gives(bind_number(f, 1), 0, "binding anew without leases");
 	gives(lkvfence_unbind(f, 1), 0, "unbinding without leases");
 	bind_link(f, &rig, 1, 0);
+	as_many_as_there_may_be(f);
 	leases_out(f);
 	others_handle(f);
 	handle_goes(f);

@@ -86,15 +86,8 @@ static void other_namespace(uint32_t number)
 static struct ibv_qp *init_qp(enum ibv_qp_type type)
 {
 	struct ibv_qp *qp = rig_qp(&rig, type);
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qkey = 1,
-	};
-	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
-	mask |= type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
-	need(!ibv_modify_qp(qp, &attr, mask), "INIT");
+	qp_to_init(qp);
 	return qp;
 }
 
@@ -131,9 +124,9 @@ static void other_kinds(void)
 
 int main(void)
 {
-	struct lkvfence_qp qp = { .device = DEVICE };
+	struct lkvfence_qp qps[3] = { { .device = DEVICE } }, *const qp = qps;
 	struct lkvfence_source s = {
-		.source = 1, .nr_qps = 1, .qps = (uintptr_t)&qp,
+		.source = 1, .nr_qps = 1, .qps = (uintptr_t)qps,
 	};
 	uint32_t number;
 	struct lkvfence_stat before;
@@ -149,23 +142,29 @@ int main(void)
 	gives(bind_number(0xffffff), -ENOENT, "none of that number");
 	gives(try_bind(f, 1, "rxe9", number), -ENODEV, "on no such device");
 	gives(try_bind(f, 1, "", number), -ENODEV, "on one without a name");
-	qp.number = number;
-	memset(qp.device, 'x', sizeof(qp.device));
+	qp->number = number;
+	memset(qp->device, 'x', sizeof(qp->device));
 	gives(lkvfence_source(f, &s), -EINVAL, "a name without an end");
-	memset(&qp, 0, sizeof(qp));
-	snprintf(qp.device, sizeof(qp.device), DEVICE);
-	qp.number = number;
-	qp.state = 1;
+	memset(qp, 0, sizeof(*qp));
+	snprintf(qp->device, sizeof(qp->device), DEVICE);
+	qp->number = number;
+	qp->state = 1;
 	gives(lkvfence_source(f, &s), -EINVAL, "a state that isn't 0");
-	qp.state = 0;
+	qp->state = 0;
 	s.nr_qps = 0;
 	gives(lkvfence_source(f, &s), -EINVAL, "no QP");
 	s.nr_qps = 65;
 	gives(lkvfence_source(f, &s), -ERANGE, "too many");
+	rig_connect(&rig, 1);
+	qps[1] = *qp;
+	qps[1].number = rig.links[1].qp->qp_num;
+	qps[2] = *qp;
+	s.nr_qps = 3;
+	gives(lkvfence_source(f, &s), -EINVAL, "one that is named twice");
 	s.nr_qps = 1;
 	s.qps = 8;
 	gives(lkvfence_source(f, &s), -EFAULT, "no memory");
-	s.qps = (uintptr_t)&qp;
+	s.qps = (uintptr_t)qps;
 	memset(s.peer, 'x', sizeof(s.peer));
 	gives(lkvfence_source(f, &s), -EINVAL, "a peer without an end");
 	unchanged(f, &before, "nothing has changed");

@@ -46,7 +46,7 @@ $(VT_VM:=.o) $(VT_B)/rig.o: $(VT_B)/%.o: $(VT)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Ilib/verbs -Itests/e2e $(CFLAGS) -pthread -MMD -MP -c -o $@ $<
 
-$(VT_VM): $(VT_B)/%: $(VT_B)/%.o $(VT_B)/rig.o $(E2E)/obj/e2e.o \
+$(VT_VM): $(VT_B)/%: $(VT_B)/%.o $(VT_B)/rig.o $(B)/tests/rdma/obj/port.o $(E2E)/obj/e2e.o \
 		$(B)/lib/liblkvfence-verbs.a $(B)/lib/liblkvfence.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -libverbs
 

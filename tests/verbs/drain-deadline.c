@@ -23,8 +23,8 @@ int main(void)
 	for (i = 0; i < 2; i++) {
 		p = rig_qp(&rig, IBV_QPT_RC, NULL);
 		q = rig_qp(&rig, IBV_QPT_RC, NULL);
-		qp_init(p);
-		qp_init(q);
+		qp_to_init(p);
+		qp_to_init(q);
 		/* the peer is not ready to receive: what comes is dropped */
 		qp_connect(&rig, p, q);
 		attr = (struct lkvfence_rail_attr){

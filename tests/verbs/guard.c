@@ -109,7 +109,7 @@ static void by_itself(uint32_t n)
 		need(!lkvfence_verbs_bind(rig.v, f, 1, "peer", &link_.recv, 1), "%s",
 		     lkvfence_verbs_errmsg());
 		g = under_way(i);
-		qp_error(link_.recv_qp);
+		qp_to_err(link_.recv_qp);
 		need(until(poll_all(&rig) && !stat_of(f).slots_taken), "a release");
 		reuse(g, LKVFENCE_EVIDENCE_RQ_FLUSHED);
 	}

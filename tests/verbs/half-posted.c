@@ -41,8 +41,8 @@ int main(void)
 	/* in doubt */
 	p = rig_qp(&rig, IBV_QPT_RC, NULL);
 	q = rig_qp(&rig, IBV_QPT_RC, NULL);
-	qp_init(p);
-	qp_init(q);
+	qp_to_init(p);
+	qp_to_init(q);
 	attr = (struct lkvfence_rail_attr){
 		.qp = p,
 		.send_cq = rig.send_cq,

@@ -30,7 +30,7 @@ int main(void)
 
 	rig_new(&rig, SLOTS);
 	qp = rig_qp(&rig, IBV_QPT_UD, NULL);
-	qp_init(qp);
+	qp_to_init(qp);
 	gives(try(qp, 0, &rail), -EPROTONOSUPPORT, "UD");
 	note("%s", lkvfence_verbs_errmsg());
 	need(!ibv_destroy_qp(qp), "ibv_destroy_qp");
@@ -38,8 +38,8 @@ int main(void)
 	/* UC: windows and a guard, for what the owner does; nothing of the sender's */
 	qp = rig_qp(&rig, IBV_QPT_UC, NULL);
 	peer = rig_qp(&rig, IBV_QPT_UC, NULL);
-	qp_init(qp);
-	qp_init(peer);
+	qp_to_init(qp);
+	qp_to_init(peer);
 	gives(try(qp, 2, &rail), 0, "UC, with a guard and windows");
 	qp_connect(&rig, qp, peer);
 	qp_connect(&rig, peer, qp);
@@ -62,10 +62,10 @@ int main(void)
 	gives(lkvfence_rail_flush(rail, PATIENCE_MS), 0, "UC: the guard");
 	need(!lkvfence_rail_destroy_qp(rail) && !ibv_destroy_qp(peer), "the QPs destroyed");
 
-	srq = ibv_create_srq(rig.pd, &init);
+	srq = ibv_create_srq(rig.port.pd, &init);
 	need(srq, "ibv_create_srq");
 	qp = rig_qp(&rig, IBV_QPT_RC, srq);
-	qp_init(qp);
+	qp_to_init(qp);
 	gives(try(qp, 1, &rail), -EOPNOTSUPP, "a guard with a shared receive queue");
 	note("%s", lkvfence_verbs_errmsg());
 	gives(try(qp, 0, &rail), 0, "without a guard it has a rail");

@@ -1,30 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-#include <arpa/inet.h>
 #include <sys/mman.h>
 
 #include "rig.h"
 
-#define DEVICE	"rxe0"
-#define PORT	1
 #define ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND)
-
-static void find_gid(struct rig *rig)
-{
-	struct ibv_gid_entry entry;
-	uint32_t i;
-
-	for (i = 0; i < UINT8_MAX; i++) {
-		if (ibv_query_gid_ex(rig->context, PORT, i, &entry, 0) ||
-		    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
-			continue;
-		rig->gid = entry.gid;
-		rig->gid_index = (uint8_t)i;
-		if (IN6_IS_ADDR_V4MAPPED((struct in6_addr *)entry.gid.raw))
-			return;
-	}
-	need(false, "an IPv4 address on %s", DEVICE);
-}
 
 static struct ibv_mr *memory(struct rig *rig, char **mem)
 {
@@ -34,7 +14,7 @@ static struct ibv_mr *memory(struct rig *rig, char **mem)
 	*mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	need(*mem != MAP_FAILED, "%zu bytes", size);
-	mr = ibv_reg_mr(rig->pd, *mem, size, ACCESS);
+	mr = ibv_reg_mr(rig->port.pd, *mem, size, ACCESS);
 	need(mr, "ibv_reg_mr");
 	return mr;
 }
@@ -51,29 +31,15 @@ static void returned(const struct lkvfence_returned *r, void *arg)
 
 void rig_new(struct rig *rig, uint32_t nr_slots)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct lkvfence_verbs_attr attr = { .returned = returned, .arg = rig };
-	struct ibv_port_attr port;
-	int i;
 
 	*rig = (struct rig){ .nr_slots = nr_slots, .timeout = 14, .retries = 7 };
 	pthread_mutex_init(&rig->lock, NULL);
-	for (i = 0; list && list[i] && !rig->context; i++) {
-		if (!strcmp(ibv_get_device_name(list[i]), DEVICE))
-			rig->context = ibv_open_device(list[i]);
-	}
-	if (list)
-		ibv_free_device_list(list);
-	need(rig->context, "the device %s", DEVICE);
-	need(!ibv_query_port(rig->context, PORT, &port), "ibv_query_port");
-	rig->mtu = port.active_mtu;
-	find_gid(rig);
-	rig->pd = ibv_alloc_pd(rig->context);
-	need(rig->pd, "ibv_alloc_pd");
+	port_device(&rig->port, DEVICE);
 	rig->pool_mr = memory(rig, &rig->pool);
 	rig->stage_mr = memory(rig, &rig->stage);
-	rig->ibv_send_cq = ibv_create_cq(rig->context, 4 * DEPTH, NULL, NULL, 0);
-	rig->ibv_recv_cq = ibv_create_cq(rig->context, 4 * DEPTH, NULL, NULL, 0);
+	rig->ibv_send_cq = ibv_create_cq(rig->port.context, 4 * DEPTH, NULL, NULL, 0);
+	rig->ibv_recv_cq = ibv_create_cq(rig->port.context, 4 * DEPTH, NULL, NULL, 0);
 	need(rig->ibv_send_cq && rig->ibv_recv_cq, "ibv_create_cq");
 	need(!lkvfence_verbs_create(&rig->v, &attr), "%s", lkvfence_verbs_errmsg());
 	need(!lkvfence_cq_create(rig->v, rig->ibv_send_cq, &rig->send_cq) &&
@@ -88,9 +54,9 @@ void rig_end(struct rig *rig)
 	need(!lkvfence_cq_destroy(rig->send_cq) && !lkvfence_cq_destroy(rig->recv_cq) &&
 	     !lkvfence_verbs_destroy(rig->v), "%s", lkvfence_verbs_errmsg());
 	need(!ibv_destroy_cq(rig->ibv_send_cq) && !ibv_destroy_cq(rig->ibv_recv_cq) &&
-	     !ibv_dereg_mr(rig->pool_mr) && !ibv_dereg_mr(rig->stage_mr) &&
-	     !ibv_dealloc_pd(rig->pd) && !ibv_close_device(rig->context),
-	     "the device closed");
+	     !ibv_dereg_mr(rig->pool_mr) && !ibv_dereg_mr(rig->stage_mr),
+	     "queues and memory given back");
+	port_close(&rig->port);
 	munmap(rig->pool, size);
 	munmap(rig->stage, size);
 }
@@ -113,73 +79,18 @@ struct ibv_qp *rig_qp(struct rig *rig, enum ibv_qp_type type, struct ibv_srq *sr
 			.max_recv_sge = 1,
 		},
 	};
-	struct ibv_qp *qp = ibv_create_qp(rig->pd, &init);
+	struct ibv_qp *qp = ibv_create_qp(rig->port.pd, &init);
 
 	need(qp, "ibv_create_qp");
 	return qp;
 }
 
-static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
-{
-	int err = ibv_modify_qp(qp, attr, mask);
-
-	need(!err, "ibv_modify_qp to %d: %s", attr->qp_state, strerror(err));
-}
-
-void qp_init(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr init = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = PORT,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-		.qkey = 1,
-	};
-
-	modify(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-	       (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
-}
-
 void qp_connect(struct rig *rig, struct ibv_qp *qp, const struct ibv_qp *peer)
 {
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = rig->mtu,
-		.dest_qp_num = peer->qp_num,
-		.rq_psn = 100,
-		.max_dest_rd_atomic = 16,
-		.min_rnr_timer = 12,
-		.ah_attr = {
-			.is_global = 1,
-			.port_num = PORT,
-			.grh = {
-				.dgid = rig->gid,
-				.sgid_index = rig->gid_index,
-				.hop_limit = 1,
-			},
-		},
-	};
-	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS,
-		.sq_psn = 100,
-		.timeout = rig->timeout,
-		.retry_cnt = rig->retries,
-		.rnr_retry = 7,
-		.max_rd_atomic = 16,
-	};
-	bool rc = qp->qp_type == IBV_QPT_RC;
+	const struct end self = { .psn = 100 };
+	const struct end other = { .gid = rig->port.gid, .qp = peer->qp_num, .psn = 100 };
 
-	modify(qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-	       IBV_QP_RQ_PSN | (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
-	modify(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN |
-	       (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		     IBV_QP_MAX_QP_RD_ATOMIC : 0));
-}
-
-void qp_error(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	modify(qp, &attr, IBV_QP_STATE);
+	end_ready(&rig->port, qp, &self, &other, rig->timeout, rig->retries);
 }
 
 static struct lkvfence_rail *rail(struct rig *rig, struct ibv_qp *qp,
@@ -203,8 +114,8 @@ void link_new(struct rig *rig, struct link *link, uint32_t guard, uint32_t windo
 {
 	link->send_qp = rig_qp(rig, IBV_QPT_RC, NULL);
 	link->recv_qp = rig_qp(rig, IBV_QPT_RC, NULL);
-	qp_init(link->send_qp);
-	qp_init(link->recv_qp);
+	qp_to_init(link->send_qp);
+	qp_to_init(link->recv_qp);
 	/* Its receives are posted before the peer can reach it. */
 	link->recv = rail(rig, link->recv_qp, guard, windows);
 	link->send = rail(rig, link->send_qp, 0, 0);

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <lkvfence-verbs.h>
 
-#include "e2e.h"
+#include "../rdma/port.h"
 
 #define SLOT	65536U
 #define DEPTH	1024
@@ -24,11 +24,7 @@ struct link {
 
 struct rig {
 	uint32_t nr_slots;
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	union ibv_gid gid;
-	uint8_t gid_index;
-	enum ibv_mtu mtu;
+	struct port port;		/* with neither memory nor a queue */
 	char *pool;
 	char *stage;
 	struct ibv_mr *pool_mr;		/* all may be done to it, windows too */
@@ -51,10 +47,8 @@ void rig_new(struct rig *rig, uint32_t nr_slots);
 void rig_end(struct rig *rig);
 
 struct ibv_qp *rig_qp(struct rig *rig, enum ibv_qp_type type, struct ibv_srq *srq);
-/* As far as INIT, and from there to RTS with the other one. */
-void qp_init(struct ibv_qp *qp);
+/* From INIT to RTS, with the other one. */
 void qp_connect(struct rig *rig, struct ibv_qp *qp, const struct ibv_qp *peer);
-void qp_error(struct ibv_qp *qp);
 
 void link_new(struct rig *rig, struct link *link, uint32_t guard, uint32_t windows);
 /* Both QPs are destroyed. */

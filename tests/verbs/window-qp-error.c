@@ -34,7 +34,7 @@ int main(void)
 		recv = recv_of(&rig, f, g, 1);
 		writer_start(&w, &rig, &link, 0, SLOTS,
 			     window(&rig, recv, &link, 0, SLOTS), 1);
-		qp_error(link.recv_qp);
+		qp_to_err(link.recv_qp);
 		need(!abort_with(f, g, LKVFENCE_POLICY_QUARANTINE, 60000), "ABORT");
 		need(!lkvfence_recv_revoke(recv, PATIENCE_MS), "%s",
 		     lkvfence_verbs_errmsg());

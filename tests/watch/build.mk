@@ -75,7 +75,7 @@ watch-vm-program: check-watch-needs
 	@tests/vm/need libibverbs-dev ibverbs-providers
 	@$(MAKE) --no-print-directory lib watch $(WATCHT_B)/module
 
-$(WATCHT_B)/module: $(WATCHT_VM) $(E2E)/obj/e2e.o $(B)/lib/liblkvfence-watch.a $(B)/lib/liblkvfence.a
+$(WATCHT_B)/module: $(WATCHT_VM) $(B)/tests/rdma/obj/port.o $(E2E)/obj/e2e.o $(B)/lib/liblkvfence-watch.a $(B)/lib/liblkvfence.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lisal -libverbs
 
 check-watch-vm-6.1 check-watch-vm-6.12: check-watch-vm-%: watch-vm-program

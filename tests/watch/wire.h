@@ -6,19 +6,15 @@
 #ifndef TEST_WATCH_WIRE_H
 #define TEST_WATCH_WIRE_H
 
-#include <stddef.h>
-#include <infiniband/verbs.h>
+#include "../rdma/port.h"
 
 struct wire {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
+	struct port port;
 	struct ibv_qp *sender;
 	struct ibv_qp *receiver;
-	struct ibv_mr *mr;
 };
 
-/* On rxe0, with its second GID; the test ends if that can't be. */
+/* On rxe0; the test ends if that can't be. */
 void wire_open(struct wire *wire, void *memory, size_t size);
 void wire_close(struct wire *wire);
 

@@ -6,7 +6,9 @@
  *   measure.c   the clock, repetition, and what is taken off
  *   baseline.c  what other system calls cost, to compare with
  *   fence.c     the operations of the fence
+ *   orphans.c   the same among sources whose handle is gone
  *   latency.c   how long slots stay out after the last write
+ *   verbs.c     queue pairs, for the last two
  *   report.c    the table and the JSON file
  *
  * Under `qemu -icount shift=0` the guest's clock moves on by one nanosecond
@@ -87,6 +89,7 @@ void report_json(const struct machine *machine, const char *path);
 
 void baseline(const struct options *options);
 void fence(const struct options *options);
+void orphans(const struct options *options);
 void latency(const struct options *options);
 
 #endif /* BENCH_H */

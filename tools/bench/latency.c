@@ -30,8 +30,8 @@
 #include <unistd.h>
 #include <lkvfence-verbs.h>
 #include "bench.h"
+#include "verbs.h"
 
-#define PORT		1
 #define SLOT_SIZE	65536
 #define SOURCE		0
 #define WARM_UP		10
@@ -52,14 +52,11 @@ struct note {
 /* One end of the connection. */
 struct end {
 	int fd;
-	struct ibv_context *context;
-	struct ibv_pd *pd;
+	struct device device;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *ibv_cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	union ibv_gid gid;
-	uint8_t gid_index;
 	struct lkvfence_verbs *verbs;
 	struct lkvfence_cq *cq;
 	struct lkvfence_rail *rail;
@@ -84,66 +81,23 @@ static void need(int err, const char *what)
 	die("%s: %s", what, lkvfence_verbs_errmsg());
 }
 
-static void open_device(struct end *end)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_gid_entry entry;
-	bool found = false;
-
-	if (!list || !list[0])
-		die("no RDMA device");
-	end->context = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	if (!end->context)
-		die("cannot open the RDMA device");
-	for (uint32_t i = 0; i < UINT8_MAX && !found; i++) {
-		if (ibv_query_gid_ex(end->context, PORT, i, &entry, 0) ||
-		    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
-			continue;
-		/* One that stands for an IPv4 address: configured on purpose. */
-		found = !memcmp(entry.gid.raw, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
-		end->gid = entry.gid;
-		end->gid_index = i;
-	}
-	if (!found)
-		die("the RDMA device has no RoCE v2 address");
-}
-
-static void make_qp(struct end *end)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = end->ibv_cq,
-		.recv_cq = end->ibv_cq,
-		.qp_type = IBV_QPT_RC,
-		.cap = {
-			.max_send_wr = 16, .max_recv_wr = 16,
-			.max_send_sge = 1, .max_recv_sge = 1,
-		},
-	};
-
-	end->qp = ibv_create_qp(end->pd, &init);
-	if (!end->qp)
-		die("cannot create a QP");
-}
-
 static void open_end(struct end *end, const struct lkvfence_verbs_attr *attr)
 {
-	open_device(end);
-	end->pd = ibv_alloc_pd(end->context);
-	end->channel = ibv_create_comp_channel(end->context);
-	end->ibv_cq = ibv_create_cq(end->context, 64, NULL, end->channel, 0);
-	end->mr = ibv_reg_mr(end->pd, aligned_alloc(4096, SLOT_SIZE), SLOT_SIZE,
+	device_open(&end->device);
+	end->channel = ibv_create_comp_channel(end->device.context);
+	end->ibv_cq = ibv_create_cq(end->device.context, 64, NULL, end->channel, 0);
+	end->mr = ibv_reg_mr(end->device.pd, aligned_alloc(4096, SLOT_SIZE), SLOT_SIZE,
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND);
 	if (!end->mr || !end->ibv_cq)
 		die("cannot make one end of a connection");
-	make_qp(end);
+	end->qp = device_qp(&end->device, end->ibv_cq);
 	need(lkvfence_verbs_create(&end->verbs, attr), "verbs");
 	need(lkvfence_cq_create(end->verbs, end->ibv_cq, &end->cq), "cq");
 }
 
 static void swap_notes(struct end *end, struct note *theirs)
 {
-	struct note mine = { .gid = end->gid, .qp = end->qp->qp_num };
+	struct note mine = { .gid = end->device.gid, .qp = end->qp->qp_num };
 
 	if (send(end->fd, &mine, sizeof(mine), 0) != sizeof(mine) ||
 	    recv(end->fd, theirs, sizeof(*theirs), 0) != sizeof(*theirs))
@@ -153,27 +107,6 @@ static void swap_notes(struct end *end, struct note *theirs)
 static void connect_end(struct end *end)
 {
 	struct note theirs;
-	struct ibv_qp_attr init = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = PORT,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-	};
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.min_rnr_timer = 12,
-		.ah_attr = {
-			.is_global = 1,
-			.port_num = PORT,
-			.grh = { .sgid_index = end->gid_index, .hop_limit = 1 },
-		},
-	};
-	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS,
-		.timeout = 18,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-	};
 	struct lkvfence_rail_attr rail = {
 		.qp = end->qp,
 		.send_cq = end->cq,
@@ -183,16 +116,7 @@ static void connect_end(struct end *end)
 	};
 
 	swap_notes(end, &theirs);
-	rtr.dest_qp_num = theirs.qp;
-	rtr.ah_attr.grh.dgid = theirs.gid;
-	if (ibv_modify_qp(end->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			  IBV_QP_ACCESS_FLAGS) ||
-	    ibv_modify_qp(end->qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			  IBV_QP_MIN_RNR_TIMER) ||
-	    ibv_modify_qp(end->qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-			  IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC))
-		die("cannot connect");
+	device_connect(&end->device, end->qp, &theirs.gid, theirs.qp);
 	need(lkvfence_rail_create(end->verbs, &rail, &end->rail), "rail");
 	if (ibv_req_notify_cq(end->ibv_cq, 0))
 		die("cannot ask for completions");
@@ -226,7 +150,7 @@ static void reconnect(struct end *end)
 {
 	need(lkvfence_rail_destroy_qp(end->rail), "destroy");
 	completions(end, true);
-	make_qp(end);
+	end->qp = device_qp(&end->device, end->ibv_cq);
 	connect_end(end);
 }
 

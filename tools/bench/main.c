@@ -154,6 +154,7 @@ int main(int argc, char **argv)
 
 	baseline(&options);
 	fence(&options);
+	orphans(&options);
 	latency(&options);
 	report_print(&machine);
 	if (options.json)

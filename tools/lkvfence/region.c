@@ -2,6 +2,7 @@
 /* lkvfence region: geometry, gauges and counters of regions. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,21 @@ bool region_name_ok(const char *name)
 	return i >= 1 && i <= LKVFENCE_NAME_MAX;
 }
 
+/* The names of what is accepted, as sysfs has them. */
+static void name_accepted(char *names, size_t size, uint64_t accepts)
+{
+	uint32_t i;
+
+	names[0] = '\0';
+	for (i = 0; i < LKVFENCE_NR_EVIDENCE; i++) {
+		size_t len = strlen(names);
+
+		if (accepts & 1ull << i)
+			snprintf(names + len, size - len, "%s%s",
+				 len ? " " : "", lkvfence_evidence_name(i));
+	}
+}
+
 /* All values of one instant, if we may open the region. */
 static int read_stat(const char *name, struct region *region)
 {
@@ -46,6 +62,7 @@ static int read_stat(const char *name, struct region *region)
 	region->has_slot_size = true;
 	region->has_base = true;
 	region->instant = true;
+	name_accepted(region->accepts, sizeof(region->accepts), stat.accepts);
 	/* the one we look through doesn't count */
 	if (stat.handles)
 		stat.handles--;
@@ -63,6 +80,9 @@ static int read_sysfs(const char *name, struct region *region)
 	region->has_slot_size = !sysfs_u64(name, "slot_size",
 					   &region->slot_size);
 	region->has_base = !sysfs_u64(name, "base", &region->base);
+	if (sysfs_string(name, "accepts", region->accepts,
+			 sizeof(region->accepts)))
+		region->accepts[0] = '\0';
 	return 0;
 }
 
@@ -114,6 +134,32 @@ static void print_warnings(const struct region *region)
 	print_end();
 }
 
+/* With @brief only where it isn't everything. */
+static void print_accepted(const struct region *region, bool brief)
+{
+	char words[sizeof(region->accepts)];
+	const char *word, *sep = "";
+	bool all;
+
+	if (!region->accepts[0])
+		return;
+	name_accepted(words, sizeof(words), LKVFENCE_ACCEPT_ALL);
+	all = !strcmp(words, region->accepts);
+	if (!all || !brief)
+		print_text("  accepts: %s", all ? "all evidence" : "");
+	print_array("accepts");
+	memcpy(words, region->accepts, sizeof(words));
+	for (word = strtok(words, " "); word; word = strtok(NULL, " ")) {
+		if (!all)
+			print_text("%s", sep);
+		print_string(NULL, all ? NULL : "%s", word);
+		sep = ", ";
+	}
+	print_end();
+	if (!all || !brief)
+		print_text("\n");
+}
+
 void region_print(const struct region *region, bool brief)
 {
 	print_object(NULL);
@@ -127,6 +173,7 @@ void region_print(const struct region *region, bool brief)
 			      region->base);
 	print_text("\n");
 	print_bool("instant", NULL, region->instant);
+	print_accepted(region, brief);
 	values_print(&region->values, "  ", brief);
 	print_warnings(region);
 	print_end();

@@ -17,6 +17,8 @@ struct region {
 	/* all values are of one instant: from STAT, not from sysfs */
 	bool instant;
 	struct values values;
+	/* names, with spaces between them; empty where it isn't known */
+	char accepts[256];
 };
 
 /* region_name_ok() - may a region be called that? */

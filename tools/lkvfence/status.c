@@ -119,19 +119,33 @@ int status_command(const struct options *opt, int argc, char **argv)
 	return ret;
 }
 
+static void module_print_version(const struct module *module)
+{
+	print_bool("loaded", NULL, module->loaded);
+	if (!module->loaded) {
+		print_text("module: not loaded\n");
+		return;
+	}
+	print_string("version", "module: %s", module->version);
+	if (module->has_abi)
+		print_u64("abi", ", ABI %s", module->abi);
+	print_bool("qp", NULL, module->has_qp);
+	print_text("\nrevocation: %s\n", module->has_qp ? "possible" :
+		   "not possible: the module was built for a kernel without RDMA, or one that frees a queue pair while others look at it (mended in 6.1.188 and 6.12.110)");
+}
+
 int version_print(void)
 {
 	struct module module;
 
 	module_read(&module);
 	print_object(NULL);
-	print_string("tool", "lkvfence %s\n", LKVFENCE_VERSION);
-	print_string("library", "liblkvfence %s\n", lkvfence_version());
-	print_u64("abi", NULL, LKVFENCE_ABI);
+	print_string("tool", "lkvfence: %s", LKVFENCE_VERSION);
+	print_u64("abi", ", ABI %s\n", LKVFENCE_ABI);
+	print_string("library", "liblkvfence: %s\n", lkvfence_version());
 	print_object("module");
-	module_print(&module);
+	module_print_version(&module);
 	print_end();
-	print_text(" (this command: ABI %u)\n", LKVFENCE_ABI);
 	print_end();
 	return TOOL_OK;
 }

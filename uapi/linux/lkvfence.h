@@ -49,7 +49,8 @@
  * SOURCE binds a source to the queue pairs, on this host, through which it
  * reaches the slots. A lease that the source is granted from then on is a bound
  * one. A transfer can be revoked when each of its leases that are not proven
- * quiet is bound, to a source whose QPs are neither revoked nor lost. It is
+ * quiet is bound, to a source whose QPs are neither revoked nor lost; and until
+ * that was tried once, and given up. It is
  *
  *   - at its deadline, where its policy has REVOKE, or is DEFAULT;
  *   - when it ends (or, where it has, at once), where it has REVOKE_NOW;
@@ -450,6 +451,7 @@ struct lkvfence_open {
  * @name: out: the region's name
  * @slot_size: out: bytes in a slot
  * @base: out: address of slot 0, or 0
+ * @accepts: out: evidence that the region accepts as proof, as in OPEN
  * @slots: out: slots in the region
  * @slots_taken: out: slots of unreleased transfers
  * @slots_held: out: of these, slots of ended transfers
@@ -498,6 +500,7 @@ struct lkvfence_stat {
 	char name[LKVFENCE_NAME_MAX + 1];
 	__u64 slot_size;
 	__u64 base;
+	__u64 accepts;
 	__u64 slots;
 	__u64 slots_taken;
 	__u64 slots_held;
@@ -869,8 +872,8 @@ struct lkvfence_qp {
  * @source: which
  * @nr_qps: 1 to max_qps; with UNBIND 0
  * @qps: pointer to struct lkvfence_qp[nr_qps]: all QPs, of one process, through
- *	which the source may reach the slots. They are RC or UC, connected
- *	(RTR or RTS), and the caller's own
+ *	which the source may reach the slots, each once. They are RC or UC,
+ *	connected (RTR or RTS), and the caller's own
  * @peer: whom the source stands for, for people to read; ends in NUL
  * @binding: out: a number for this binding that is never given twice in a load
  *	of the module
@@ -884,12 +887,13 @@ struct lkvfence_qp {
  * device, process and connection are remembered, so that another one of the same
  * number is not taken for it.
  *
- * Errors: EOPNOTSUPP without LKVFENCE_FEATURE_QP; ENODEV no such device in the
+ * Errors: EOPNOTSUPP without LKVFENCE_FEATURE_QP, also to UNBIND; ENODEV no such device in the
  * caller's network namespace; ENOENT no such QP; EPERM the QP is another
  * process's (or was inherited over fork(2)); EPROTONOSUPPORT it is not RC or
  * UC; ENOTCONN it isn't connected; EBUSY; EEXIST another handle has bound the
- * source; ENOSPC the region has max_sources; ERANGE nr_qps. With UNBIND: ENOENT
- * the source isn't bound; EPERM another handle has bound it; EBUSY.
+ * source; ENOSPC the region has max_sources; ERANGE nr_qps; EINVAL a QP named
+ * twice. With UNBIND: ENOENT the source isn't bound; EPERM another handle has bound
+ * it; EBUSY.
  */
 struct lkvfence_source {
 	__u32 size;

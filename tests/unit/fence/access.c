@@ -3,6 +3,7 @@
 #include "rig.h"
 
 #define NR	4	/* transfers of source 1, one slot each */
+#define BATCH	64	/* leases that kmod/revoke.c sees to at a time */
 
 #define ENDED		FENCE_NEWS_ENDED
 #define RELEASED	FENCE_NEWS_RELEASED
@@ -235,18 +236,39 @@ static void test_quiet_in_batches(void **state)
 	assert_int_equal(quiet_some(r, 1, FLUSHED, 3), 3);
 	assert_int_equal(nr_news(r, g, RELEASED), 3);
 	assert_int_equal(source_of(r, 1)->state, FENCE_SOURCE_REVOKING);
-	/* All that there is, and perhaps more: that shows with the next one. */
+	assert_int_equal(r->f.counts.sources_revoked, 0);
 	assert_int_equal(quiet_some(r, 1, FLUSHED, 1), 1);
 	assert_int_equal(r->f.transfers_alive, 0);
-	assert_int_equal(source_of(r, 1)->state, FENCE_SOURCE_REVOKING);
-	assert_int_equal(r->f.counts.sources_revoked, 0);
-	assert_int_equal(quiet_some(r, 1, FLUSHED, 1), 0);
 	assert_int_equal(source_of(r, 1)->state, FENCE_SOURCE_REVOKED);
+	assert_int_equal(r->f.counts.sources_revoked, 1);
 	/* And once more, for a caller who takes all steps again. */
 	assert_int_equal(end_some(r, 1, 8), 0);
 	assert_int_equal(quiet_some(r, 1, FLUSHED, 8), 0);
 	assert_int_equal(r->f.counts.sources_revoked, 1);
 	assert_int_equal(nr_news(r, g, RELEASED), NR);
+}
+
+/*
+ * As many leases as the module takes at a time. One that is orphaned is unbound
+ * behind its last lease, before it is asked for more.
+ */
+static void test_quiet_of_exactly_a_batch(void **state)
+{
+	struct rig *r = *state;
+
+	r->max_transfers = BATCH;
+	bind_(r, 1);
+	for (u32 i = 0; i < BATCH; i++)
+		begin(r, .tag = i, .ranges = { { i, 1 } }, .sources = { 1 });
+	assert_true(revoke(r, 1));
+	assert_int_equal(end_some(r, 1, BATCH), BATCH);
+	forget_news(r);
+	r->f.source_idle = false;
+	assert_int_equal(quiet_some(r, 1, SETTLED, BATCH), BATCH);
+	assert_int_equal(r->nr_news, BATCH);
+	assert_true(r->f.source_idle);
+	assert_int_equal(unbind(r, 1), 0);
+	assert_int_equal(r->f.counts.sources_revoked, 1);
 }
 
 /* Released by their deadlines in between: they are nobody's any more. */
@@ -350,6 +372,7 @@ int main(void)
 		TEST(test_quiet_leaves_proven_leases),
 		TEST(test_quiet_leaves_leases_from_before),
 		TEST(test_quiet_in_batches),
+		TEST(test_quiet_of_exactly_a_batch),
 		TEST(test_L8_timeout_between_batches),
 		TEST(test_quiet_of_two_sources),
 		TEST(test_quiet_for_anothers_sake),

@@ -105,6 +105,30 @@ static void test_default_policy_is_as_things_are(void **state)
 	assert_int_equal(fence_policy(get(r, g)), QUARANTINE);
 }
 
+/* What was tried, and given up, isn't what happens next; asked for it stays. */
+static void test_default_policy_once_it_was_tried(void **state)
+{
+	struct rig *r = *state;
+	u64 g = begin(r, .tag = 1, .ranges = { { 0, 1 } }, .sources = { BOUND });
+	u64 asked = begin(r, .tag = 2, .policy = REVOKE, .ranges = { { 1, 1 } },
+			  .sources = { BOUND2 });
+
+	abort_for(r, g, LKVFENCE_REASON_ABORTED, QUARANTINE, 0);
+	abort_for(r, asked, LKVFENCE_REASON_ABORTED, QUARANTINE, 0);
+	assert_int_equal(at(r, r->now + DEFAULT_NS), 2);
+	assert_true(get(r, g)->revoking);
+	assert_true(fence_revocable(get(r, g)));
+	assert_int_equal(fence_policy(get(r, g)), QUARANTINE | REVOKE);
+	assert_int_equal(at(r, r->now + REVOKE_NS), 2);
+	assert_true(get(r, g)->quarantined);
+	/* Proof of its source may come yet. */
+	assert_int_equal(source_of(r, BOUND)->state, FENCE_SOURCE_REVOKING);
+	assert_false(fence_revocable(get(r, g)));
+	assert_int_equal(fence_policy(get(r, g)), QUARANTINE);
+	assert_false(fence_revocable(get(r, asked)));
+	assert_int_equal(fence_policy(get(r, asked)), QUARANTINE | REVOKE);
+}
+
 static void test_L4_revoke_is_added_and_stays(void **state)
 {
 	static const struct {
@@ -136,6 +160,7 @@ int main(void)
 		BOTH(test_revocable_by_a_source_that_is_being_revoked),
 		BOTH(test_policy_at_begin),
 		BOTH(test_default_policy_is_as_things_are),
+		BOTH(test_default_policy_once_it_was_tried),
 		BOTH(test_L4_revoke_is_added_and_stays),
 	};
 

@@ -266,7 +266,8 @@ static void test_L8_revocation_moves_the_clock_once(void **state)
 	/* Nor where one source is lost, and its lease proven by other means. */
 	lost(r, BOUND);
 	assert_int_equal(revoked(r, g, BOUND, DEREGISTERED), 0);
-	assert_true(fence_revocable(get(r, g)));
+	assert_int_equal(source_of(r, BOUND2)->state, FENCE_SOURCE_REVOKING);
+	assert_false(fence_revocable(get(r, g)));
 	forget_news(r);
 	abort_now(r, g);
 	no_news(r);

@@ -121,7 +121,8 @@ static void check_transfer(struct fence_transfer *t)
 	assert_int_equal(t->nr_leases, nr);
 	assert_int_equal(t->unproven, unproven);
 	assert_int_equal(t->nr_bound, bound);
-	assert_int_equal(fence_revocable(t), revocable && unproven);
+	assert_int_equal(fence_revocable(t), revocable && unproven &&
+			 (!t->tried || t->revoking));
 	/* L2: what is ended and quiet isn't here any more. */
 	assert_true(waiting || unproven);
 	/* L8: what is ended has a clock until it is in quarantine. */

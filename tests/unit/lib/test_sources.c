@@ -61,7 +61,7 @@ static void source_errors(void **state)
 		int err;
 		const char *says, *advises;
 	} cases[] = {
-		{ EOPNOTSUPP, "can't bind queue pairs on this kernel", "no feature qp" },
+		{ EOPNOTSUPP, "can't bind queue pairs on this kernel", "lkvfence --version" },
 		{ ENODEV, "no RDMA device of that name", "rdma link" },
 		{ ENOENT, "no queue pair of that number", "rdma res show qp" },
 		{ EPERM, "belongs to another process", "not in a child" },
@@ -72,6 +72,7 @@ static void source_errors(void **state)
 		{ ENOSPC, "as many bound sources as it may have", "max_sources" },
 		{ ERANGE, "nr_qps is 7, the module takes 6", "" },
 		{ EINVAL, "padding that is not 0", "NUL" },
+		{ EINVAL, "a queue pair that is named twice", "" },
 		{ EFAULT, "a pointer", "" },
 		{ ENOMEM, "no memory", "limit" },
 		{ E2BIG, "too old", "update the module" },
@@ -143,6 +144,10 @@ static void unbind(void **state)
 	fake.cmd_errno = EPERM;
 	assert_call(-EPERM, lkvfence_unbind(f, 9));
 	assert_errmsg("unbind: source 9 was bound by another handle");
+	fake.cmd_errno = EOPNOTSUPP;
+	assert_call(-EOPNOTSUPP, lkvfence_unbind(f, 9));
+	assert_errmsg("unbind: the module can't bind queue pairs on this kernel");
+	assert_errmsg("source 9 has none");
 	fake.cmd_errno = ENOTTY;
 	assert_call(-ENOTTY, lkvfence_unbind(f, 9));
 	assert_errmsg("unbind: ");

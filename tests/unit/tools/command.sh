@@ -11,7 +11,7 @@ trap 'rm -rf "$tmp"' EXIT
 export LC_ALL=C
 unset "${!LKVFENCE_@}"
 
-planned=55 count=0 failed=0
+planned=57 count=0 failed=0
 
 # ok NAME STATUS: STATUS is what the test's last command left
 ok() {
@@ -93,12 +93,12 @@ for words in transfer source; do
 	ok "no module: the list of ${words}s is JSON all the same" $?
 done
 run --version
-exits 0 && out "lkvfence 0.1.0
-liblkvfence 0.1.0
-module not loaded (this command: ABI 1)"
+exits 0 && out "lkvfence: 0.1.0, ABI 1
+liblkvfence: 0.1.0
+module: not loaded"
 ok "no module: --version says so, and succeeds" $?
 run --version -j
-exits 0 && json '.tool == "0.1.0" and .library == "0.1.0" and .module.loaded == false'
+exits 0 && json '. == {"tool": "0.1.0", "abi": 1, "library": "0.1.0", "module": {"loaded": false}}'
 ok "no module: --version in JSON" $?
 
 # --- the command line
@@ -129,7 +129,7 @@ ok "an empty name is refused" $?
 sys=$tmp/sys
 fake_values "$sys" 1
 echo 0.1.0 >"$sys/version"
-echo 1 >"$sys/abi"
+echo 7 >"$sys/abi"
 echo qp >"$sys/features"
 fake_values "$sys/regions/kv10" 101
 fake_values "$sys/regions/kv2" 1001
@@ -137,11 +137,26 @@ echo 65536 >"$sys/regions/kv10/slot_size"
 echo 139637976727552 >"$sys/regions/kv10/base"
 echo 1536 >"$sys/regions/kv2/slot_size"
 echo 0 >"$sys/regions/kv2/base"
+echo "success_cqe mr_deregistered something_new" >"$sys/regions/kv10/accepts"
+echo "qp_err_settled success_cqe in_band timeline rq_flushed mw_invalidated qp_destroyed mr_deregistered backing_gone" \
+	>"$sys/regions/kv2/accepts"
 for name in slots_quarantined transfers_quarantined transfers_held released_timeout strays strays_late; do
 	echo 0 >"$sys/regions/kv2/$name"
 done
 echo 187654321098 >"$sys/regions/kv10/oldest_hold_ns"
 export LKVFENCE_SYSFS=$sys
+
+run --version
+exits 0 && out "lkvfence: 0.1.0, ABI 1
+liblkvfence: 0.1.0
+module: 0.1.0, ABI 7
+revocation: possible"
+ok "sysfs: --version tells the ABI of both, and what the module can" $?
+run --version -j
+exits 0 && json '. == {"tool": "0.1.0", "abi": 1, "library": "0.1.0",
+	"module": {"loaded": true, "version": "0.1.0", "abi": 7, "qp": true}}'
+ok "sysfs: --version in JSON" $?
+echo 1 >"$sys/abi"
 
 run
 exits 0 && out "lkvfence 0.1.0, module 0.1.0, ABI 1, revocation possible
@@ -151,6 +166,7 @@ region kv2: 1001 slots of 1.5 KiB
   transfers: 1005 alive, 0 held, 0 quarantined
   begun: 1009; released 4047: 1010 completed, 1011 drained, 1012 revoked, 1014 gone
 region kv10: 101 slots of 64 KiB at 0x7f0000000000
+  accepts: success_cqe, mr_deregistered, something_new
   slots: 102 taken, 103 held, 104 quarantined
   transfers: 105 alive, 106 held, 107 quarantined; oldest hold 3m07s
   begun: 109; released 560: 110 completed, 111 drained, 112 revoked, 113 timeout, 114 gone
@@ -171,6 +187,7 @@ exits 0 && json '.module.loaded and .module.abi == 1 and .module.version == "0.1
 ok "sysfs: the status in JSON" $?
 run region kv2
 exits 0 && out "region kv2: 1001 slots of 1.5 KiB
+  accepts: all evidence
   slots: 1002 taken, 1003 held, 0 quarantined
   transfers: 1005 alive, 0 held, 0 quarantined
   begun: 1009; released 4047: 1010 completed, 1011 drained, 1012 revoked, 0 timeout, 1014 gone
@@ -185,6 +202,7 @@ exits 0 && out "region kv2: 1001 slots of 1.5 KiB
 ok "sysfs: a region with all its counters" $?
 run -j region kv10
 exits 0 && json '. | length == 1 and .[0].name == "kv10" and .[0].slots == 101 and .[0].slots_taken == 102
+	and .[0].accepts == ["success_cqe", "mr_deregistered", "something_new"]
 	and .[0].begun == 109 and .[0].handles == 125 and .[0].forced == 124 and .[0].slot_size == 65536'
 ok "sysfs: a region in JSON" $?
 errors=0
@@ -214,14 +232,16 @@ run region kv3
 exits 1 "kv3" && [ ! -s "$tmp/out" ]
 ok "sysfs: a region that isn't there fails" $?
 run --version
-exits 0 && out "lkvfence 0.1.0
-liblkvfence 0.1.0
-module 0.1.0, ABI 1, revocation not possible on this kernel (this command: ABI 1)"
-ok "sysfs: --version tells module and ABI" $?
+exits 0 && out "lkvfence: 0.1.0, ABI 1
+liblkvfence: 0.1.0
+module: 0.1.0, ABI 1
+revocation: not possible: the module was built for a kernel without RDMA, or one that frees a queue pair while others \
+look at it (mended in 6.1.188 and 6.12.110)"
+ok "sysfs: --version says why nothing can be revoked" $?
 mkdir "$sys/regions/.hidden"
-rm "$sys/regions/kv2/forced"
+rm "$sys/regions/kv2/forced" "$sys/regions/kv2/accepts"
 run -j region
-exits 0 && json 'length == 2 and (.[0] | has("forced") | not) and .[0].handles == 1025'
+exits 0 && json 'length == 2 and (.[0] | has("forced") or has("accepts") | not) and .[0].handles == 1025'
 ok "sysfs: a value that the module doesn't have is left out" $?
 rm -r "$sys/regions"
 run
@@ -315,7 +335,7 @@ exits 0 && json '.regions | length == 2 and .[0].name == "closed" and .[0].insta
 	and .[1].revokes == 24 and .[1].revokes_failed == 25 and .[1].evidence_timeout == 26
 	and .[1].evidence_rq_flushed == 27 and .[1].evidence_in_band == 0 and .[1].sources == 28
 	and .[1].sources_revoked == 29 and .[1].sources_lost == 30 and .[1].strays == 31 and .[1].strays_late == 32
-	and .[1].mismatches == 33'
+	and .[1].mismatches == 33 and .[1].accepts == ["success_cqe", "mr_deregistered"]'
 ok "the status takes values of one instant where it may, and doesn't count its own handle" $?
 fake_values "$sys/regions/big" 1
 export FAKE_TRANSFERS=10000

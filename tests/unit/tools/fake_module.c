@@ -163,6 +163,8 @@ static int fake_stat(struct lkvfence_stat *stat)
 	strcpy(stat->name, "kv0");
 	stat->slot_size = 65536;
 	stat->base = 0x7f0000000000;
+	stat->accepts = 1 << LKVFENCE_EVIDENCE_SUCCESS_CQE |
+			1 << LKVFENCE_EVIDENCE_MR_DEREGISTERED;
 	stat->slots = 4096;
 	stat->slots_taken = 651;
 	stat->slots_held = 34;

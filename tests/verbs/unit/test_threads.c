@@ -119,7 +119,7 @@ static void *receiver(void *arg)
 		while (lkvfence_recv_begin(v, &attr, &recv))
 			sched_yield();
 		do {
-			err = lkvfence_recv_window(recv, rail[0], &info, 1000, &rkey);
+			err = lkvfence_recv_window(recv, rail[0], &info, 600000, &rkey);
 		} while (err == -EAGAIN || err == -ENOBUFS);
 		must(!err);
 		do {
