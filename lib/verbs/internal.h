@@ -200,6 +200,7 @@ struct window {
  * @sq: requests in flight, from @sq_tail to before @sq_head
  * @proof: before this position everything will be proven by a signaled
  *	request that is posted
+ * @reads: before this position there may be READs that are not answered yet
  * @marker: what to post as a marker: IBV_WR_RDMA_WRITE or READ
  * @can_mark: whether the one or the other was posted, so that the peer allows it
  * @want: a marker is wanted, and could not be posted yet
@@ -242,6 +243,7 @@ struct lkvfence_rail {
 	uint32_t sq_head;
 	uint32_t sq_tail;
 	uint32_t proof;
+	uint32_t reads;
 	enum ibv_wr_opcode marker;
 	bool can_mark;
 	atomic_bool want;
@@ -382,6 +384,8 @@ int lkvfence__post(struct lkvfence_rail *rail, struct lkvfence_send *send,
 int lkvfence__post_own(struct lkvfence_rail *rail, struct lkvfence_send *send,
 		       enum kind kind, uint64_t id, struct ibv_send_wr *wr);
 bool lkvfence__needs_marker(const struct lkvfence_rail *rail, uint32_t last);
+/* Is a READ in flight? */
+bool lkvfence__reading(const struct lkvfence_rail *rail);
 void lkvfence__mark(struct lkvfence_rail *rail);
 /* Is the completion for the application? */
 bool lkvfence__completed(struct lkvfence_rail *rail, uint32_t pos,

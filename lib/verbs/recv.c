@@ -6,7 +6,8 @@
  * QP that the owner awaits it on. A reliable connection places data in the order
  * in which it was posted, so the receive completion of that write comes when all
  * before it on the same QP has been placed. Retransmissions of these are answered
- * and not executed again.
+ * and not executed again; those of a READ are, so the sender sends its marker when
+ * all READs in front of it are answered.
  *
  * WRAP: the immediate has the low 32 bits of the generation. A marker must never
  * be taken for another lease's, so on one rail there is at most one lease that a

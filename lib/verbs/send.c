@@ -455,6 +455,13 @@ int lkvfence_send_post(struct lkvfence_send *send, struct lkvfence_rail *rail,
  * The in-band marker
  */
 
+/*
+ * ORDER: a WRITE is placed once, before the marker behind it. A READ whose
+ * answer gets lost is asked for again, and the responder reads its memory again,
+ * though it has executed what is behind it. So the marker is not sent before the
+ * READs in front of it are answered.
+ */
+
 /* All rails that were used must be among @rails. With the lease's lock held. */
 static int use_all(struct lkvfence_send *send,
 		   struct lkvfence_rail *const *rails, uint32_t nr)
@@ -496,6 +503,8 @@ static int post_mark(struct lkvfence_send *send, struct lkvfence_rail *rail,
 	}
 	pthread_mutex_unlock(&send->lock);
 	if (mine) {
+		if (lkvfence__reading(rail))
+			wr.send_flags = IBV_SEND_FENCE;
 		err = lkvfence__post_own(rail, send, KIND_MARKER, 0, &wr);
 		if (!err || err == -EIO)
 			lkvfence__posted(send, rail, rail->sq_head - 1, 1, 0);

@@ -144,6 +144,8 @@ static void advance(struct lkvfence_rail *rail, const struct ibv_send_wr *wr,
 			s->signaled = false;
 		else if (s->signaled && !s->local)
 			rail->proof = rail->sq_head + i + 1;
+		if (wr[i].opcode == IBV_WR_RDMA_READ)
+			rail->reads = rail->sq_head + i + 1;
 		learn(rail, wr[i].opcode);
 	}
 	rail->sq_head += nr;
@@ -284,6 +286,11 @@ bool lkvfence__needs_marker(const struct lkvfence_rail *rail, uint32_t last)
 {
 	return !rail->dead && (int32_t)(last - rail->sq_tail) >= 0 &&
 	       (int32_t)(last - rail->proof) >= 0;
+}
+
+bool lkvfence__reading(const struct lkvfence_rail *rail)
+{
+	return (int32_t)(rail->reads - rail->sq_tail) > 0;
 }
 
 /*

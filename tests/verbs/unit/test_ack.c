@@ -158,6 +158,37 @@ static void marker_in_doubt(void **state)
 }
 
 /*
+ * A READ whose answer was lost is executed again, after what was posted behind
+ * it: so a marker is not sent before all READs in front of it are answered.
+ */
+static void marker_behind_reads(void **state)
+{
+	const unsigned int fenced = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+	struct fake_qp *q;
+	struct lkvfence_rail *rail = new_rail(&q);
+	struct lkvfence_send *send = new_send(G, 1);
+	struct ibv_send_wr *wr = writes(2, 8, false);
+
+	(void)state;
+	wr[0].opcode = IBV_WR_RDMA_READ;
+	assert_int_equal(lkvfence_send_post(send, rail, wr, NULL), 0);
+	assert_int_equal(lkvfence_send_mark(send, &rail, 1), 0);
+	assert_int_equal(q->nr_sends, 3);
+	assert_int_equal(q->sends[2].send_flags, fenced);
+	lkvfence_send_finish(send);
+	complete_all(q);
+	poll_all(q);
+	/* those that are over hold nothing up */
+	send = new_send(G + 1, 1);
+	assert_int_equal(lkvfence_send_mark(send, &rail, 1), 0);
+	assert_int_equal(q->sends[0].send_flags, IBV_SEND_SIGNALED);
+	lkvfence_send_finish(send);
+	complete_all(q);
+	poll_all(q);
+	destroy(rail);
+}
+
+/*
  * The receiver's end
  */
 
@@ -455,6 +486,7 @@ int main(void)
 		FAKE_TEST(marker_finds_no_room),
 		FAKE_TEST(no_marker_after_a_failure),
 		FAKE_TEST(marker_in_doubt),
+		FAKE_TEST(marker_behind_reads),
 		FAKE_TEST(acknowledged),
 		FAKE_TEST(on_all_rails),
 		FAKE_TEST(of_another_rail),
