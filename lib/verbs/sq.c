@@ -365,6 +365,11 @@ static void shorten(struct lkvfence_rail *rail)
 {
 	while (rail->sq_tail != rail->sq_head && at(rail, rail->sq_tail)->done)
 		rail->sq_tail++;
+	/* Positions that are past stay so when the counter has gone round. */
+	if ((int32_t)(rail->sq_tail - rail->proof) > 0)
+		rail->proof = rail->sq_tail;
+	if (!lkvfence__reading(rail))
+		rail->reads = rail->sq_tail;
 }
 
 /*
