@@ -193,7 +193,7 @@ int lkvfence_cq_poll(struct lkvfence_cq *cq, int nr, struct ibv_wc *wc);
 
 /**
  * struct lkvfence_rail_attr - of lkvfence_rail_create()
- * @qp: the queue pair, RC or UC, and not in RESET or ERR
+ * @qp: the queue pair, RC or UC, on InfiniBand or RoCE, and not in RESET or ERR
  * @send_cq: the library's view of its send CQ
  * @recv_cq: likewise of its receive CQ; may be the same
  * @guard: receives that the library keeps posted, so that RQ_FLUSHED can be had
@@ -223,10 +223,10 @@ struct lkvfence_rail_attr {
  * From now on everything is posted through it. Nothing may be in the send
  * queue yet, and with a guard nothing in the receive queue.
  *
- * Return: 0; -EPROTONOSUPPORT the QP is not RC or UC; -EOPNOTSUPP it has a
- * shared receive queue and a guard is asked for, or the device has no windows;
- * -ENOTCONN it is in RESET or ERR; -EINVAL the CQs are not the QP's; -EEXIST it
- * has a rail; -ERANGE the guard is larger than the receive queue; -ENOSPC
+ * Return: 0; -EPROTONOSUPPORT the QP is not RC or UC, or its device is neither
+ * InfiniBand nor RoCE; -EOPNOTSUPP it has a shared receive queue and a guard is
+ * asked for, or the device has no windows; -ENOTCONN it is in RESET or ERR;
+ * -EINVAL the CQs are not the QP's, or not of @v; -EEXIST it has a rail; -ERANGE the guard is larger than the receive queue; -ENOSPC
  * max_rails; -ENOMEM; or what the provider says.
  */
 int lkvfence_rail_create(struct lkvfence_verbs *v,

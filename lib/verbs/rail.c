@@ -237,14 +237,22 @@ static int look(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 }
 
 /* What can be said before the QP is asked. */
-static int check(const struct lkvfence_rail_attr *attr)
+static int check(const struct lkvfence_verbs *v,
+		 const struct lkvfence_rail_attr *attr)
 {
 	const struct ibv_qp *qp = attr->qp;
 
+	if (qp->context->device->transport_type != IBV_TRANSPORT_IB)
+		return lkvfence__vfail(-EPROTONOSUPPORT,
+			"rail: the device %s is neither InfiniBand nor RoCE: on iWARP a write completes when it is sent, and proves nothing of the other end",
+			ibv_get_device_name(qp->context->device));
 	if (qp->qp_type != IBV_QPT_RC && qp->qp_type != IBV_QPT_UC)
 		return lkvfence__vfail(-EPROTONOSUPPORT,
 			"rail: the queue pair is of type %d: only RC and UC write into memory in an order; UD, XRC, DC and raw packets can't be fenced this way",
 			qp->qp_type);
+	if (attr->send_cq->v != v || attr->recv_cq->v != v)
+		return lkvfence__vfail(-EINVAL,
+			"rail: send_cq and recv_cq must be of the same context as the rail");
 	if (qp->send_cq != attr->send_cq->ibv || qp->recv_cq != attr->recv_cq->ibv)
 		return lkvfence__vfail(-EINVAL,
 			"rail: send_cq and recv_cq must be made of the CQs that the queue pair was created with");
@@ -292,7 +300,7 @@ int lkvfence_rail_create(struct lkvfence_verbs *v,
 	int err;
 
 	*out = NULL;
-	err = check(attr);
+	err = check(v, attr);
 	if (err)
 		return err;
 	err = look(attr->qp, &now, &init);
