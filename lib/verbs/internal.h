@@ -10,7 +10,8 @@
  * returns.
  *
  * Lifetime: a rail on such a list, or one that somebody waits on, is pinned; who
- * destroys it makes it unknown first and waits until it is not. A lease is on no
+ * destroys it says so first (closing), and waits until it is not. Who waits lets
+ * go of one that is closing: what he waits for may come of its end. A lease is on no
  * list after it was given back to its pool: that happens when it has been
  * returned, nothing of it is in flight, and its user has finished it.
  */
@@ -231,7 +232,7 @@ struct lkvfence_rail {
 	bool srq;
 	bool lax;			/* invalidates without waiting for what it executes */
 	atomic_uint pins;
-	bool closing;			/* guarded by the locks of its CQs */
+	atomic_bool closing;		/* written with the locks of its CQs */
 	struct lkvfence_rail *next;	/* on a list of work */
 	bool listed;
 
@@ -367,9 +368,14 @@ void lkvfence__put_recv(struct lkvfence_recv *recv);
 /* poll.c: take completions out, and put those of others aside */
 bool lkvfence__sweep(struct lkvfence_cq *cq);
 void lkvfence__pause(unsigned int *turn);
-/* Until @done says other than 0, or the time is up. */
-int lkvfence__wait(struct lkvfence_cq *const *cqs, uint32_t nr, int timeout_ms,
-		   int (*done)(void *arg), void *arg);
+enum which { SEND_CQ = 1, RECV_CQ = 2, BOTH_CQS = 3 };
+/*
+ * Until @done says other than 0, or the time is up. The pins of @rails are taken
+ * over: a rail that is being destroyed is let go of meanwhile. Without a time to
+ * wait there is a look all the same.
+ */
+int lkvfence__wait(struct lkvfence_rail **rails, uint32_t nr, enum which which,
+		   int timeout_ms, int (*done)(void *arg), void *arg);
 
 /* rail.c */
 void lkvfence__pin(struct lkvfence_rail *rail);

@@ -19,9 +19,12 @@
  * thread's last failed call ran into and what to do about it.
  *
  * Threads: any number may call at once, with the same objects, but what
- * destroys, resets or finishes an object must be the last call on it. The
- * callback is called from within any call, with no lock held; it may call all
- * but what destroys or resets a rail. fork(2): a child must not call.
+ * destroys, resets or finishes an object must be the last call on it. A rail
+ * may go while others wait for a lease that used it, or for a source that is
+ * bound to it. The callback is called from within any call, with no lock held; it
+ * may call all but what destroys or resets a rail, and must not wait for a lease:
+ * that may be the next one that the same thread is to return. fork(2): a child
+ * must not call.
  */
 #ifndef LKVFENCE_VERBS_H
 #define LKVFENCE_VERBS_H
@@ -128,7 +131,7 @@ struct lkvfence_verbs_stat {
  * @v: where it goes
  * @attr: how many, and the callback
  *
- * Return: 0; -ENOMEM; -ERANGE max_rails.
+ * Return: 0; -ENOMEM; -ERANGE more of something than there can be.
  */
 int lkvfence_verbs_create(struct lkvfence_verbs **v,
 			  const struct lkvfence_verbs_attr *attr);

@@ -230,29 +230,53 @@ void lkvfence__pause(unsigned int *turn)
 		nanosleep(&moment, NULL);
 }
 
-int lkvfence__wait(struct lkvfence_cq *const *cqs, uint32_t nr, int timeout_ms,
-		   int (*done)(void *arg), void *arg)
+/* Those that are closing leave; the CQs of the others are swept. */
+static bool sweep_all(struct lkvfence_rail **rails, uint32_t *nr,
+		      enum which which)
+{
+	bool room = true;
+	uint32_t i = 0;
+
+	while (i < *nr) {
+		struct lkvfence_rail *rail = rails[i];
+
+		if (atomic_load(&rail->closing)) {
+			rails[i] = rails[--*nr];
+			lkvfence__unpin(rail);
+			continue;
+		}
+		if (which & SEND_CQ)
+			room &= lkvfence__sweep(rail->send_cq);
+		if (which & RECV_CQ && !(which & SEND_CQ && rail->recv_cq == rail->send_cq))
+			room &= lkvfence__sweep(rail->recv_cq);
+		i++;
+	}
+	return room;
+}
+
+int lkvfence__wait(struct lkvfence_rail **rails, uint32_t nr, enum which which,
+		   int timeout_ms, int (*done)(void *arg), void *arg)
 {
 	int64_t deadline = lkvfence__deadline(timeout_ms);
 	unsigned int turn = 0;
 	bool last = false, room;
-	uint32_t i;
 	int ret;
 
 	for (;;) {
-		room = true;
-		for (i = 0; i < nr; i++)
-			room &= lkvfence__sweep(cqs[i]);
+		room = sweep_all(rails, &nr, which);
 		ret = done(arg);
+		if (!ret && !room)
+			ret = -ENOBUFS;
+		if (!ret && last)
+			ret = -ETIMEDOUT;
 		if (ret)
-			return ret;
-		if (!room)
-			return -ENOBUFS;
-		if (last)
-			return -ETIMEDOUT;
+			break;
 		/* One more look when the time is up: it may have been long ago. */
 		last = lkvfence__now_ms() >= deadline;
 		if (!last)
 			lkvfence__pause(&turn);
 	}
+	while (nr)
+		lkvfence__unpin(rails[--nr]);
+	return ret;
 }

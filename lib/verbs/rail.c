@@ -518,9 +518,11 @@ int lkvfence_rail_flush(struct lkvfence_rail *rail, int timeout_ms)
 			"flush: the queue pair is in ERR, but no receive was in its queue before: that is no proof; destroy it (lkvfence_rail_destroy_qp)");
 	} else {
 		err = is_quiet(rail);
-		if (!err)
-			err = lkvfence__wait(&rail->recv_cq, 1, timeout_ms,
+		if (!err) {
+			lkvfence__pin(rail);
+			err = lkvfence__wait(&rail, 1, RECV_CQ, timeout_ms,
 					     is_quiet, rail);
+		}
 		err = err == 1 ? 0 : err;
 		if (err == -ETIMEDOUT)
 			lkvfence__vfail(err,

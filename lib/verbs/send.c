@@ -335,7 +335,7 @@ static int came_back(void *arg)
 
 int lkvfence_send_drain(struct lkvfence_send *send, int timeout_ms)
 {
-	struct lkvfence_cq *cqs[MAX_RAILS];
+	struct lkvfence_rail *rails[MAX_RAILS];
 	struct busy busy;
 	bool markable;
 	uint32_t i;
@@ -350,13 +350,15 @@ int lkvfence_send_drain(struct lkvfence_send *send, int timeout_ms)
 	lkvfence__run(send->v, &work);
 
 	for (i = 0; i < busy.nr; i++)
-		cqs[i] = busy.used[i].rail->send_cq;
+		rails[i] = busy.used[i].rail;
 	ret = came_back(send);
 	if (!ret && !markable)
 		ret = -EOPNOTSUPP;
-	if (!ret)
-		ret = lkvfence__wait(cqs, busy.nr, timeout_ms, came_back, send);
-	put_busy(&busy);
+	if (ret)
+		put_busy(&busy);
+	else
+		ret = lkvfence__wait(rails, busy.nr, SEND_CQ, timeout_ms,
+				     came_back, send);
 
 	switch (ret) {
 	case 1:

@@ -170,7 +170,10 @@ struct asked {
 	uint64_t number;
 };
 
-/* All quiet (1), or what the kernel objects, or neither yet. */
+/*
+ * All quiet (1), or what the kernel objects, or that one is gone unseen, or
+ * neither yet.
+ */
 static int all_quiet(void *arg)
 {
 	struct asked *a = arg;
@@ -183,8 +186,13 @@ static int all_quiet(void *arg)
 	if (!b)
 		ret = -ENOENT;
 	for (i = 0; b && i < b->nr; i++) {
-		if (!b->quiet[i])
-			ret = b->error;
+		if (b->quiet[i])
+			continue;
+		ret = b->error;
+		if (!ret && !b->rails[i])
+			ret = -EOPNOTSUPP;
+		if (ret)
+			break;
 	}
 	pthread_mutex_unlock(&a->v->lock);
 	return ret;
@@ -195,7 +203,6 @@ int lkvfence_verbs_event(struct lkvfence_verbs *v, struct lkvfence *fence,
 {
 	struct asked asked = { v, fence, event->generation };
 	struct lkvfence_rail *rails[MAX_RAILS];
-	struct lkvfence_cq *cqs[MAX_RAILS];
 	uint32_t nr = 0, i;
 	struct binding *b;
 	bool hope = true;
@@ -222,11 +229,9 @@ int lkvfence_verbs_event(struct lkvfence_verbs *v, struct lkvfence *fence,
 		pthread_mutex_lock(&rails[i]->lock);
 		hope &= rails[i]->flushed || lkvfence__guarded(rails[i]);
 		pthread_mutex_unlock(&rails[i]->lock);
-		cqs[i] = rails[i]->recv_cq;
 	}
-	ret = lkvfence__wait(cqs, nr, hope ? timeout_ms : 0, all_quiet, &asked);
-	while (nr)
-		lkvfence__unpin(rails[--nr]);
+	ret = lkvfence__wait(rails, nr, RECV_CQ, hope ? timeout_ms : 0,
+			     all_quiet, &asked);
 	if (ret == -ETIMEDOUT && !hope)
 		ret = -EOPNOTSUPP;
 

@@ -231,10 +231,9 @@ static uint32_t get_rails(const struct lkvfence_recv *recv,
 int lkvfence_recv_revoke(struct lkvfence_recv *recv, int timeout_ms)
 {
 	struct lkvfence_rail *rails[MAX_RAILS];
-	struct lkvfence_cq *cqs[2 * MAX_RAILS];
 	struct lkvfence_verbs *v = recv->v;
 	uint64_t generation = recv->tell.r.generation;
-	uint32_t nr, i;
+	uint32_t nr;
 	int ret;
 	struct work work = NO_WORK(work);
 
@@ -252,16 +251,14 @@ int lkvfence_recv_revoke(struct lkvfence_recv *recv, int timeout_ms)
 
 	lkvfence__revoke(recv, &work);
 	lkvfence__run(v, &work);
-	/* The receive CQs, too, for the guard's word on a QP in ERR. */
-	for (i = 0; i < nr; i++) {
-		cqs[2 * i] = rails[i]->send_cq;
-		cqs[2 * i + 1] = rails[i]->recv_cq;
-	}
 	ret = revoked(recv);
+	/* The receive CQs, too, for the guard's word on a QP in ERR. */
 	if (!ret && timeout_ms)
-		ret = lkvfence__wait(cqs, 2 * nr, timeout_ms, revoked, recv);
-	while (nr)
-		lkvfence__unpin(rails[--nr]);
+		ret = lkvfence__wait(rails, nr, BOTH_CQS, timeout_ms, revoked,
+				     recv);
+	else
+		while (nr)
+			lkvfence__unpin(rails[--nr]);
 
 	switch (ret) {
 	case 0:
@@ -460,7 +457,8 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 	}
 	lkvfence__run(rail->v, &work);
 	if (!err) {
-		err = lkvfence__wait(&rail->send_cq, 1, timeout_ms, opened, &o);
+		lkvfence__pin(rail);
+		err = lkvfence__wait(&rail, 1, SEND_CQ, timeout_ms, opened, &o);
 		err = err == 1 ? 0 : err;
 	}
 	lkvfence__unpin(rail);
