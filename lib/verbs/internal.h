@@ -401,7 +401,8 @@ void lkvfence__fail_all(struct lkvfence_rail *rail, struct work *work);
 /* send.c */
 int lkvfence__reserve(struct lkvfence_send *send, struct lkvfence_rail *rail,
 		      const uint64_t *bytes, uint32_t *nr);
-void lkvfence__posted(struct lkvfence_send *send, struct lkvfence_rail *rail,
+/* Is the lease open still? If not, who stopped it didn't know of these. */
+bool lkvfence__posted(struct lkvfence_send *send, struct lkvfence_rail *rail,
 		      uint32_t last, uint32_t nr, uint64_t bytes);
 /* @nr requests are over; with another status than success the lease fails. */
 void lkvfence__over(struct lkvfence_send *send, struct lkvfence_rail *rail,

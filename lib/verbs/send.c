@@ -195,16 +195,20 @@ out:
 	return err;
 }
 
-void lkvfence__posted(struct lkvfence_send *send, struct lkvfence_rail *rail,
+bool lkvfence__posted(struct lkvfence_send *send, struct lkvfence_rail *rail,
 		      uint32_t last, uint32_t nr, uint64_t bytes)
 {
+	bool open;
+
 	pthread_mutex_lock(&send->lock);
+	open = send->open;
 	find_used(send, rail)->last = last;
 	if (!send->told) {
 		send->tell.r.wrs += nr;
 		send->tell.r.bytes += bytes;
 	}
 	pthread_mutex_unlock(&send->lock);
+	return open;
 }
 
 void lkvfence__over(struct lkvfence_send *send, struct lkvfence_rail *rail,

@@ -223,8 +223,8 @@ static int post_batch(struct lkvfence_rail *rail, struct lkvfence_send *send,
 
 	for (i = 0; i < nr; i++)
 		*(i < done ? &gone : &back) += bytes[i];
-	if (done)
-		lkvfence__posted(send, rail, rail->sq_head - 1, done, gone);
+	if (done && !lkvfence__posted(send, rail, rail->sq_head - 1, done, gone))
+		lkvfence__mark(rail);
 	if (done < nr || doubt)
 		lkvfence__over(send, rail, nr - done, back,
 			       doubt ? IBV_WC_GENERAL_ERR : IBV_WC_SUCCESS,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A rail goes while another thread waits for something of it: neither waits for
- * the other.
+ * A rail goes, or a lease is stopped, while another thread is at it: neither waits
+ * for the other, and none of them relies on what the other does.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -143,6 +143,57 @@ static void an_event(void **state)
 	}
 }
 
+static struct lkvfence_send *stopped;
+static struct lkvfence_rail *elsewhere;
+static pthread_t stopper;
+
+static void *stop(void *arg)
+{
+	(void)arg;
+	lkvfence_send_stop(stopped);
+	return NULL;
+}
+
+/* In the midst of a post: returns when the lease takes no more. */
+static void stopped_meanwhile(const struct ibv_send_wr *wr)
+{
+	(void)wr;
+	fake.on_accept = NULL;
+	assert_int_equal(pthread_create(&stopper, NULL, stop, NULL), 0);
+	/* too large, so it is never posted */
+	while (lkvfence_send_post(stopped, elsewhere, writes(1, 100, false), NULL) !=
+	       -ECANCELED)
+		sched_yield();
+}
+
+/* What was posted just then has its marker, too. */
+static void a_post(void **state)
+{
+	struct lkvfence_send_attr attr = { .generation = G, .source = 1, .max_bytes = 99 };
+	struct fake_qp *p, *q;
+	struct lkvfence_rail *rail = new_rail(&p);
+	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_RDMA_WRITE };
+
+	(void)state;
+	elsewhere = new_rail(&q);
+	assert_int_equal(lkvfence_send_begin(v, &attr, &stopped), 0);
+	assert_int_equal(lkvfence_send_post(stopped, rail, writes(2, 8, true), NULL), 0);
+	complete_all(p);
+	poll_all(p);
+	fake.on_accept = stopped_meanwhile;
+	alarm(60);
+	assert_int_equal(lkvfence_send_post(stopped, rail, &wr, NULL), 0);
+	pthread_join(stopper, NULL);
+	alarm(0);
+	assert_int_equal(p->nr_sends, 2);
+	complete_all(p);
+	poll_all(p);
+	assert_returned(G, LKVFENCE_STATUS_DRAINED, LKVFENCE_EVIDENCE_SUCCESS_CQE);
+	lkvfence_send_finish(stopped);
+	destroy(rail);
+	destroy(elsewhere);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +201,7 @@ int main(void)
 		FAKE_TEST(a_drain_and_the_qp),
 		FAKE_TEST(a_revocation),
 		FAKE_TEST(an_event),
+		FAKE_TEST(a_post),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
