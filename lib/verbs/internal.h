@@ -191,6 +191,27 @@ struct window {
 	bool asked;			/* somebody takes it away, or will */
 };
 
+struct span {
+	bool any;
+	uint64_t low;
+	uint64_t high;
+};
+
+/**
+ * struct unproven - generations of leases whose markers may yet come
+ * @all: from the lowest to the highest
+ * @last: those that were given up last, at @nr modulo LAST_UNPROVEN and before
+ * @nr: how many there were
+ * @older: those that were given up before
+ */
+struct unproven {
+	struct span all;
+#define LAST_UNPROVEN	16
+	uint64_t last[LAST_UNPROVEN];
+	uint32_t nr;
+	struct span older;
+};
+
 /**
  * struct lkvfence_rail - a queue pair
  *
@@ -213,9 +234,7 @@ struct window {
  * @quiet: and the QP was seen in ERR
  * @breaking: it is to be moved to ERR, by who has it on his list of work
  * @ending: its windows are being closed
- * @forgotten: there were leases given up unproven, of generations from
- * @forgotten_low: this
- * @forgotten_high: to this
+ * @unproven: of leases that were given up unproven
  */
 struct lkvfence_rail {
 	struct lkvfence_verbs *v;
@@ -264,10 +283,7 @@ struct lkvfence_rail {
 	struct window *windows;
 	uint32_t nr_windows;
 
-	/* guarded by v->lock */
-	bool forgotten;
-	uint64_t forgotten_low;
-	uint64_t forgotten_high;
+	struct unproven unproven;	/* guarded by v->lock */
 };
 
 /* A rail that a lease used. */

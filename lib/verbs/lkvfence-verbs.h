@@ -470,9 +470,10 @@ int lkvfence_recv_begin(struct lkvfence_verbs *v,
  * on a rail on which such a marker may be under way still.
  *
  * Return: 0; -EBUSY another lease of the same 32 bits is awaited on a rail, or
- * this one is already; -EOVERFLOW a lease was given up unproven on a rail, 2^32
- * generations ago: await it by message, or reconnect; -EPROTONOSUPPORT a QP is
- * not RC; -E2BIG; -EINVAL no rails, or one named twice.
+ * this one is already; -EOVERFLOW a lease was given up unproven on a rail that
+ * has the same 32 bits, or, where there were many, may have; -EPROTONOSUPPORT a QP
+ * is not RC; -E2BIG; -EINVAL no rails, or one named twice. Where it can't be
+ * awaited, await it by message (its source must not mark, then), or reconnect.
  */
 int lkvfence_recv_expect(struct lkvfence_recv *recv,
 			 struct lkvfence_rail *const *rails, uint32_t nr);
