@@ -120,6 +120,9 @@ struct stash {
  * @stash: see there; guarded by @lock
  * @rails: those that use it; guarded by @lock
  * @nr_rails: how many
+ * @by_number: the same, by number; a number that was another queue's may be
+ *	given to a rail of this one, and the other way round, so this is not the
+ *	whole's table
  * @want: a rail of @rails wants a marker
  */
 struct lkvfence_cq {
@@ -129,6 +132,7 @@ struct lkvfence_cq {
 	struct stash stash;
 	struct lkvfence_rail **rails;
 	uint32_t nr_rails;
+	struct lkvfence_rail **by_number;
 	atomic_bool want;
 };
 
@@ -355,12 +359,7 @@ struct lkvfence_verbs {
 	uint32_t expects_mask;
 	struct binding *bindings;
 	uint32_t nr_rails;
-
-	/*
-	 * By number. An entry is written with v->lock and with the locks of
-	 * both its CQs held: who holds one of the three may read it.
-	 */
-	struct lkvfence_rail **rails;
+	struct lkvfence_rail **rails;	/* by number */
 	uint8_t *nonces;
 };
 

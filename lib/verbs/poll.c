@@ -14,6 +14,14 @@
 
 #include "internal.h"
 
+static void free_cq(struct lkvfence_cq *cq)
+{
+	free(cq->stash.wc);
+	free(cq->rails);
+	free(cq->by_number);
+	free(cq);
+}
+
 int lkvfence_cq_create(struct lkvfence_verbs *v, struct ibv_cq *ibv_cq,
 		       struct lkvfence_cq **out)
 {
@@ -28,10 +36,9 @@ int lkvfence_cq_create(struct lkvfence_verbs *v, struct ibv_cq *ibv_cq,
 	cq->stash.size = 2 * (uint32_t)(ibv_cq->cqe > 0 ? ibv_cq->cqe : 1) + BATCH;
 	cq->stash.wc = calloc(cq->stash.size, sizeof(*cq->stash.wc));
 	cq->rails = calloc(v->attr.max_rails, sizeof(*cq->rails));
-	if (!cq->stash.wc || !cq->rails) {
-		free(cq->stash.wc);
-		free(cq->rails);
-		free(cq);
+	cq->by_number = calloc(v->attr.max_rails, sizeof(*cq->by_number));
+	if (!cq->stash.wc || !cq->rails || !cq->by_number) {
+		free_cq(cq);
 		return lkvfence__vfail(-ENOMEM, "cq: no memory");
 	}
 	pthread_mutex_init(&cq->lock, NULL);
@@ -49,9 +56,7 @@ int lkvfence_cq_destroy(struct lkvfence_cq *cq)
 			"cq: rails use it: destroy them first");
 	atomic_fetch_sub(&cq->v->nr_cqs, 1);
 	pthread_mutex_destroy(&cq->lock);
-	free(cq->stash.wc);
-	free(cq->rails);
-	free(cq);
+	free_cq(cq);
 	return 0;
 }
 
@@ -76,8 +81,8 @@ static struct lkvfence_rail *owner(struct lkvfence_cq *cq,
 		*ours = false;
 		return NULL;
 	}
-	rail = number < cq->v->attr.max_rails ? cq->v->rails[number] : NULL;
-	if (!rail || rail->closing || rail->nonce != nonce ||
+	rail = number < cq->v->attr.max_rails ? cq->by_number[number] : NULL;
+	if (!rail || atomic_load(&rail->closing) || rail->nonce != nonce ||
 	    rail->qp_num != wc->qp_num ||
 	    (receive ? rail->recv_cq : rail->send_cq) != cq)
 		return NULL;
@@ -91,7 +96,8 @@ static struct lkvfence_rail *rail_of(struct lkvfence_cq *cq, uint32_t qp_num)
 
 	for (i = 0; i < cq->nr_rails; i++) {
 		if (cq->rails[i]->qp_num == qp_num &&
-		    cq->rails[i]->recv_cq == cq && !cq->rails[i]->closing)
+		    cq->rails[i]->recv_cq == cq &&
+		    !atomic_load(&cq->rails[i]->closing))
 			return cq->rails[i];
 	}
 	return NULL;

@@ -101,6 +101,7 @@ static void unlock_cqs(const struct lkvfence_rail *rail)
 static void add_to(struct lkvfence_cq *cq, struct lkvfence_rail *rail)
 {
 	cq->rails[cq->nr_rails++] = rail;
+	cq->by_number[rail->number] = rail;
 }
 
 static void remove_from(struct lkvfence_cq *cq, struct lkvfence_rail *rail)
@@ -110,6 +111,7 @@ static void remove_from(struct lkvfence_cq *cq, struct lkvfence_rail *rail)
 	for (i = 0; cq->rails[i] != rail; i++)
 		;
 	cq->rails[i] = cq->rails[--cq->nr_rails];
+	cq->by_number[rail->number] = NULL;
 }
 
 /* Makes it known, under a number of its own. */
@@ -125,7 +127,7 @@ static int make_known(struct lkvfence_rail *rail)
 		if (!v->rails[i] && number == UINT32_MAX)
 			number = i;
 		/* (that of a QP which is just destroyed may be its namesake) */
-		if (v->rails[i] && !v->rails[i]->closing &&
+		if (v->rails[i] && !atomic_load(&v->rails[i]->closing) &&
 		    v->rails[i]->qp == rail->qp)
 			err = -EEXIST;
 	}
@@ -382,7 +384,7 @@ static int close_rail(struct lkvfence_rail *rail, struct work *work)
 static void set_closing(struct lkvfence_rail *rail, bool closing)
 {
 	lock_cqs(rail);
-	rail->closing = closing;
+	atomic_store(&rail->closing, closing);
 	unlock_cqs(rail);
 }
 

@@ -194,6 +194,49 @@ static void a_post(void **state)
 	destroy(elsewhere);
 }
 
+static atomic_bool over;
+
+static void *come_and_go(void *arg)
+{
+	struct fake_qp *q = arg;
+	unsigned int i;
+
+	for (i = 0; i < 500; i++)
+		if (lkvfence_rail_destroy(rail_with(q, 0, 0)))
+			break;
+	atomic_store(&over, true);
+	return i == 500 ? q : NULL;
+}
+
+/* What is left in one queue of a rail that is gone, while another has its number. */
+static void a_number(void **state)
+{
+	struct fake_qp *p, *q = fake_qp();
+	struct lkvfence_rail *rail = new_rail(&p);
+	pthread_t thread;
+	struct ibv_wc wc = { .status = IBV_WC_SUCCESS, .qp_num = p->ibv.qp_num };
+	uint64_t seen = 0;
+	void *good;
+
+	(void)state;
+	cq_of(q);
+	assert_int_equal(lkvfence_rail_post(rail, writes(1, 8, true), NULL), 0);
+	wc.wr_id = p->sends[0].wr_id;
+	destroy(rail);
+	atomic_store(&over, false);
+	alarm(60);
+	assert_int_equal(pthread_create(&thread, NULL, come_and_go, q), 0);
+	while (!atomic_load(&over)) {
+		push(&fake.cqs[1], &wc);
+		assert_int_equal(poll_all(p), 0);
+		seen++;
+	}
+	pthread_join(thread, &good);
+	alarm(0);
+	assert_non_null(good);
+	assert_int_equal(stat_now().stale, seen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +245,7 @@ int main(void)
 		FAKE_TEST(a_revocation),
 		FAKE_TEST(an_event),
 		FAKE_TEST(a_post),
+		FAKE_TEST(a_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
