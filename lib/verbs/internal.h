@@ -120,9 +120,8 @@ struct stash {
  * @stash: see there; guarded by @lock
  * @rails: those that use it; guarded by @lock
  * @nr_rails: how many
- * @by_number: the same, by number; a number that was another queue's may be
- *	given to a rail of this one, and the other way round, so this is not the
- *	whole's table
+ * @by_number: the same, by number. There is a table of all rails, too, but those
+ *	of other queues are guarded by other locks
  * @want: a rail of @rails wants a marker
  */
 struct lkvfence_cq {

@@ -193,12 +193,13 @@ int lkvfence_cq_poll(struct lkvfence_cq *cq, int nr, struct ibv_wc *wc)
 
 /*
  * Takes out what is there, for somebody who waits. Returns false if there is no
- * room to put it.
+ * room to put it. No more than a queue can hold: what comes as fast as it is taken
+ * must not make him miss his deadline.
  */
 bool lkvfence__sweep(struct lkvfence_cq *cq)
 {
 	struct ibv_wc batch[BATCH];
-	uint32_t room, want;
+	uint32_t room, want, left = cq->stash.size;
 	bool good = true;
 	int i, n;
 	struct work work = NO_WORK(work);
@@ -216,8 +217,9 @@ bool lkvfence__sweep(struct lkvfence_cq *cq)
 				cq->stash.wc[(cq->stash.first + cq->stash.nr++) %
 					     cq->stash.size] = batch[i];
 		}
-		if (n < (int)want)
+		if (n < (int)want || left <= want)
 			break;
+		left -= want;
 	}
 	post_markers(cq);
 	pthread_mutex_unlock(&cq->lock);
@@ -229,11 +231,13 @@ bool lkvfence__sweep(struct lkvfence_cq *cq)
 void lkvfence__pause(unsigned int *turn)
 {
 	static const struct timespec moment = { .tv_nsec = 50000 };
+	int saved = errno;
 
 	if (++*turn < 200)
 		sched_yield();
 	else
 		nanosleep(&moment, NULL);
+	errno = saved;
 }
 
 /* Those that are closing leave; the CQs of the others are swept. */

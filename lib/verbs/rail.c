@@ -374,9 +374,14 @@ static int close_rail(struct lkvfence_rail *rail, struct work *work)
 	lkvfence__sweep(rail->send_cq);
 	lkvfence__sweep(rail->recv_cq);
 	err = lkvfence__close_windows(rail, work);
-	if (err)
+	if (err) {
+		/* The rail stays. */
+		pthread_mutex_lock(&rail->lock);
+		rail->ending = false;
+		pthread_mutex_unlock(&rail->lock);
 		return lkvfence__vfail(err,
 			"rail: a memory window could not be deallocated");
+	}
 	return 0;
 }
 

@@ -98,8 +98,10 @@ void lkvfence__invalidated(struct lkvfence_rail *rail, uint32_t number,
 void lkvfence__run_doomed(struct window *w, struct work *work)
 {
 	struct lkvfence_rail *rail = w->rail;
-	int err = lkvfence__errno(ibv_dealloc_mw(w->mw));
+	int err;
 
+	errno = 0;		/* lkvfence__run() puts it back */
+	err = lkvfence__errno(ibv_dealloc_mw(w->mw));
 	pthread_mutex_lock(&rail->lock);
 	if (err) {
 		COUNT(rail->v, windows_lost);
@@ -304,7 +306,9 @@ static int allocate(struct window *w)
 	int saved = errno, err = 0;
 
 	if (w->mw && w->uses >= MAX_USES) {
+		errno = 0;
 		err = lkvfence__errno(ibv_dealloc_mw(w->mw));
+		errno = saved;
 		if (err)
 			return err;
 		w->mw = NULL;

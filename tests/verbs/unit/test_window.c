@@ -245,6 +245,37 @@ static void settles_with_the_qp(void **state)
 	}
 }
 
+/* A rail that could not be destroyed goes on as before. */
+static void not_destroyed(void **state)
+{
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_recv *recv = new_recv(G);
+	struct lkvfence_rail *rail;
+
+	(void)state;
+	fake.vendor_id = 0xffffff;
+	rail = rail_with(q, 2, 2);
+	open_window(recv, rail, q);
+	fake.dealloc_mw_err = EBUSY;
+	assert_int_equal(lkvfence_rail_destroy(rail), -EIO);
+	fake.dealloc_mw_err = 0;
+	lkvfence_recv_finish(recv, 0);
+	forget_returned();
+
+	recv = new_recv(G + 1);
+	open_window(recv, rail, q);
+	assert_int_equal(lkvfence_recv_revoke(recv, 0), 0);
+	complete_all(q);
+	poll_all(q);
+	/* on Soft-RoCE this is how it is proven */
+	assert_int_equal(q->state, IBV_QPS_ERR);
+	fake_error(q);
+	poll_all(q);
+	assert_returned(G + 1, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_MW_INVALIDATED);
+	lkvfence_recv_finish(recv, 0);
+	destroy(rail);
+}
+
 static void can_t_be_deallocated(void **state)
 {
 	struct fake_qp *q = fake_qp();
@@ -680,6 +711,7 @@ int main(void)
 		FAKE_TEST(on_a_failed_rail),
 		FAKE_TEST(settles_with_the_guard),
 		FAKE_TEST(settles_with_the_qp),
+		FAKE_TEST(not_destroyed),
 		FAKE_TEST(can_t_be_deallocated),
 		FAKE_TEST(revoked_while_binding),
 		FAKE_TEST(refused),
