@@ -395,6 +395,8 @@ int lkvfence__wait(struct lkvfence_rail **rails, uint32_t nr, enum which which,
 void lkvfence__pin(struct lkvfence_rail *rail);
 void lkvfence__unpin(struct lkvfence_rail *rail);
 enum ibv_qp_state lkvfence__qp_state(const struct lkvfence_rail *rail);
+/* Is it in none of RESET and ERR, as far as is known? */
+bool lkvfence__alive(const struct lkvfence_rail *rail);
 int lkvfence__to_error(struct lkvfence_rail *rail);
 
 /* sq.c; with the rail's lock held, but for the first */

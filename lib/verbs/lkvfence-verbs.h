@@ -161,7 +161,9 @@ const char *lkvfence_verbs_errmsg(void);
 /**
  * lkvfence_cq_create() - poll a completion queue through the library
  * @v: for the rails of which
- * @ibv_cq: the queue; from now on only lkvfence_cq_poll() takes from it
+ * @ibv_cq: the queue; from now on only lkvfence_cq_poll() takes from it. It has
+ *	room for all that can be in the queues of the QPs that use it, unsignaled
+ *	requests included
  * @cq: where it goes
  *
  * Send and receive queue may be the same. Queues that have no rail may use it,
@@ -312,7 +314,8 @@ int lkvfence_rail_recv(struct lkvfence_rail *rail, struct ibv_recv_wr *wr,
  * it is said by the library.
  *
  * Return: 0 it is proven; -ETIMEDOUT not yet: call again; -EOPNOTSUPP no
- * receive is posted, so it never will be; -ENOBUFS put-aside completions are in
+ * receive is posted, so it never will be; -ENOTCONN the QP was reset, and
+ * lkvfence_rail_reset() not called; -ENOBUFS put-aside completions are in
  * the way: poll; or what the provider says.
  */
 int lkvfence_rail_flush(struct lkvfence_rail *rail, int timeout_ms);

@@ -44,6 +44,20 @@ enum ibv_qp_state lkvfence__qp_state(const struct lkvfence_rail *rail)
 	return err ? IBV_QPS_UNKNOWN : attr.qp_state;
 }
 
+bool lkvfence__alive(const struct lkvfence_rail *rail)
+{
+	switch (lkvfence__qp_state(rail)) {
+	case IBV_QPS_INIT:
+	case IBV_QPS_RTR:
+	case IBV_QPS_RTS:
+	case IBV_QPS_SQD:
+	case IBV_QPS_SQE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* 0 where it is there already. */
 int lkvfence__to_error(struct lkvfence_rail *rail)
 {
@@ -504,16 +518,23 @@ static int is_quiet(void *arg)
 
 int lkvfence_rail_flush(struct lkvfence_rail *rail, int timeout_ms)
 {
-	bool hope;
+	bool hope, again;
 	int err;
 	struct work work = NO_WORK(work);
 
-	lkvfence__pin(rail);
 	pthread_mutex_lock(&rail->lock);
 	hope = rail->flushed || lkvfence__guarded(rail);
-	if (rail->flushed && !rail->quiet)
-		lkvfence__list(rail, &work);
+	/* There is no way out of ERR but by RESET. */
+	again = rail->flushed && lkvfence__alive(rail);
+	if (!again) {
+		lkvfence__pin(rail);
+		if (rail->flushed && !rail->quiet)
+			lkvfence__list(rail, &work);
+	}
 	pthread_mutex_unlock(&rail->lock);
+	if (again)
+		return lkvfence__vfail(-ENOTCONN,
+			"flush: the queue pair was reset: call lkvfence_rail_reset() before it is used again");
 
 	err = lkvfence__to_error(rail);
 	lkvfence__run(rail->v, &work);

@@ -435,7 +435,7 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 {
 	uint64_t generation = recv->tell.r.generation;
 	struct opening o = {};
-	struct window *w;
+	struct window *w = NULL;
 	int err;
 	struct work work = NO_WORK(work);
 
@@ -443,8 +443,13 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 		return fail_window(-EINVAL, generation, 0);
 	lkvfence__pin(rail);
 	pthread_mutex_lock(&rail->lock);
-	w = rail->dead ? NULL : get_window(rail);
-	err = rail->dead ? -ENOTCONN : w ? 0 : -EAGAIN;
+	/* (flushed: it is in ERR, or was reset without lkvfence_rail_reset()) */
+	if (rail->dead || rail->flushed) {
+		err = -ENOTCONN;
+	} else {
+		w = get_window(rail);
+		err = w ? 0 : -EAGAIN;
+	}
 	pthread_mutex_unlock(&rail->lock);
 	if (!err) {
 		err = allocate(w);
