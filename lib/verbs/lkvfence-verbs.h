@@ -231,8 +231,9 @@ struct lkvfence_rail_attr {
  * Return: 0; -EPROTONOSUPPORT the QP is not RC or UC, or its device is neither
  * InfiniBand nor RoCE; -EOPNOTSUPP it has a shared receive queue and a guard is
  * asked for, or the device has no windows; -ENOTCONN it is in RESET or ERR;
- * -EINVAL the CQs are not the QP's, or not of @v; -EEXIST it has a rail; -ERANGE the guard is larger than the receive queue; -ENOSPC
- * max_rails; -ENOMEM; or what the provider says.
+ * -EINVAL the CQs are not the QP's, or not of @v; -EEXIST it has a rail; -ERANGE
+ * the guard is larger than the receive queue; -ENOSPC max_rails; -ENOMEM; or what
+ * the provider says.
  */
 int lkvfence_rail_create(struct lkvfence_verbs *v,
 			 const struct lkvfence_rail_attr *attr,

@@ -486,6 +486,9 @@ int lkvfence_rail_reset(struct lkvfence_rail *rail)
 		lkvfence__fail_all(rail, &work);
 		end_settling(rail, false, &work);
 		rail->dead = false;
+		/* The peer may be another one, and allow less. */
+		rail->can_mark = false;
+		rail->marker = IBV_WR_RDMA_WRITE;
 		rail->flushed = false;
 		rail->quiet = false;
 		rail->ending = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* Draining: markers, deadlines, and the completions of others meanwhile. */
 #include <signal.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fake.h"
@@ -310,29 +310,33 @@ static void deadline_in_a_flood(void **state)
 }
 
 /* errno is left alone, by a pause that a signal cuts short as well. */
-static void on_alarm(int signal)
+static void on_signal(int signal)
 {
 	(void)signal;
 }
 
 static void a_signal(void **state)
 {
-	const struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = {};
-	const struct sigaction ignore = { .sa_handler = on_alarm };
-	struct sigaction before;
+	const struct itimerspec often = { { 0, 1000000 }, { 0, 1000000 } };
+	const struct sigaction nothing = { .sa_handler = on_signal };
+	struct sigevent event = {
+		.sigev_notify = SIGEV_SIGNAL,
+		.sigev_signo = SIGUSR1,
+	};
 	struct fake_qp *q;
 	struct lkvfence_rail *rail = new_rail(&q);
 	struct lkvfence_send *send = new_send(G, 1);
+	timer_t timer;
 
 	(void)state;
 	assert_int_equal(lkvfence_send_post(send, rail, writes(1, 8, true), NULL), 0);
-	sigaction(SIGALRM, &ignore, &before);
-	setitimer(ITIMER_REAL, &often, NULL);
+	sigaction(SIGUSR1, &nothing, NULL);
+	assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+	timer_settime(timer, 0, &often, NULL);
 	errno = EXDEV;
 	assert_int_equal(lkvfence_send_drain(send, 300), -ETIMEDOUT);
 	assert_int_equal(errno, EXDEV);
-	setitimer(ITIMER_REAL, &never, NULL);
-	sigaction(SIGALRM, &before, NULL);
+	timer_delete(timer);
 	lkvfence_send_finish(send);
 	complete_all(q);
 	poll_all(q);

@@ -469,6 +469,30 @@ static void on_the_wrong_queue(void **state)
 	destroy(b);
 }
 
+/* Connected anew, perhaps to a peer that allows less: what was learned is void. */
+static void another_peer(void **state)
+{
+	struct fake_qp *q;
+	struct lkvfence_rail *rail = new_rail(&q);
+	struct lkvfence_send *send = new_send(G, 1);
+	struct ibv_send_wr *wr = writes(1, 8, true);
+
+	(void)state;
+	assert_int_equal(lkvfence_rail_post(rail, wr, NULL), 0);
+	complete_all(q);
+	poll_all(q);
+	assert_int_equal(lkvfence_rail_reset(rail), 0);
+	wr->opcode = IBV_WR_RDMA_READ;
+	wr->send_flags = 0;
+	assert_int_equal(lkvfence_send_post(send, rail, wr, NULL), 0);
+	lkvfence_send_finish(send);
+	assert_int_equal(q->nr_sends, 2);
+	assert_int_equal(q->sends[1].opcode, IBV_WR_RDMA_READ);
+	complete_all(q);
+	poll_all(q);
+	destroy(rail);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +502,7 @@ int main(void)
 		FAKE_TEST(wrong_arguments),
 		FAKE_TEST(no_guard),
 		FAKE_TEST(too_many),
+		FAKE_TEST(another_peer),
 		FAKE_TEST(completions_of_others),
 		FAKE_TEST(successor),
 		FAKE_TEST(destroyed_in_flight),
