@@ -4,15 +4,16 @@
  *
  * Locks, in the order in which they are taken: a CQ's, a rail's, a lease's
  * (lkvfence_send), that of the whole (lkvfence_verbs). With none of them held
- * are made: the callback, calls of the region, and calls of the provider that
- * sleep for long (deallocation of a window). What has to be done then is put on
- * a list, struct work, and done by the call that put it there, before it
- * returns.
+ * are made: the callback, calls that return leases, and calls of the provider that
+ * sleep for long (deallocation of a window). Those of the region that bind sources
+ * and say that they are quiet are made with the last one. What has to be done with
+ * no lock held is put on a list, struct work, and done by the call that put it
+ * there, before it returns.
  *
  * Lifetime: a rail on such a list, or one that somebody waits on, is pinned; who
  * destroys it says so first (closing), and waits until it is not. Who waits lets
- * go of one that is closing: what he waits for may come of its end. A lease is on no
- * list after it was given back to its pool: that happens when it has been
+ * go of one that is closing: what he waits for may come of its end. A lease is on
+ * no list after it was given back to its pool: that happens when it has been
  * returned, nothing of it is in flight, and its user has finished it.
  */
 #ifndef LKVFENCE_VERBS_INTERNAL_H

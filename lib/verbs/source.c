@@ -170,9 +170,12 @@ struct asked {
 	uint64_t number;
 };
 
+/* The source was bound anew, or unbound; no error of the kernel's. */
+#define NOBODY	2
+
 /*
  * All quiet (1), or what the kernel objects, or that one is gone unseen, or
- * neither yet.
+ * nobody's any more, or none of these yet.
  */
 static int all_quiet(void *arg)
 {
@@ -184,7 +187,7 @@ static int all_quiet(void *arg)
 	pthread_mutex_lock(&a->v->lock);
 	b = find_number(a->v, a->fence, a->number);
 	if (!b)
-		ret = -ENOENT;
+		ret = NOBODY;
 	for (i = 0; b && i < b->nr; i++) {
 		if (b->quiet[i])
 			continue;
@@ -238,6 +241,8 @@ int lkvfence_verbs_event(struct lkvfence_verbs *v, struct lkvfence *fence,
 	switch (ret) {
 	case 1:
 		return 1;
+	case NOBODY:
+		return 0;
 	case -ETIMEDOUT:
 		return lkvfence__vfail(ret,
 			"event: not all queue pairs of source %" PRIu64 " have been seen to be flushed after %d ms: go on polling, or the kernel settles it by time",
@@ -250,6 +255,9 @@ int lkvfence_verbs_event(struct lkvfence_verbs *v, struct lkvfence *fence,
 		return lkvfence__vfail(ret,
 			"event: more completions of others than can be put aside: take them by lkvfence_cq_poll(), and call again");
 	default:
-		return fail_region(ret);
+		/* Who told the kernel may have been another thread. */
+		return lkvfence__vfail(ret,
+			"event: the kernel doesn't take it that a queue pair of source %" PRIu64 " is quiet: %m",
+			(uint64_t)event->tag);
 	}
 }

@@ -232,6 +232,14 @@ static void the_region_objects(void **state)
 	fake.quiet_err = -EOPNOTSUPP;
 	fake_error(q);
 	assert_int_equal(lkvfence_verbs_event(v, FENCE, &e, -1), -EOPNOTSUPP);
+	fake.quiet_err = -EBUSY;
+	assert_int_equal(lkvfence_rail_reset(rail), -ENOTCONN);
+	q->state = IBV_QPS_RTS;
+	assert_int_equal(lkvfence_rail_reset(rail), 0);
+	fake_error(q);
+	/* who polled may have been another thread: the region's words are not here */
+	assert_int_equal(lkvfence_verbs_event(v, FENCE, &e, -1), -EBUSY);
+	assert_errmsg("event: ");
 	/* that the kernel was first is fine */
 	fake.quiet_err = -EALREADY;
 	assert_int_equal(lkvfence_rail_destroy_qp(rail), 0);

@@ -143,6 +143,23 @@ static void an_event(void **state)
 	}
 }
 
+/* The event means nobody any more. */
+static void a_binding(void **state)
+{
+	struct waiter w = {
+		.event = { .generation = 1, .tag = 5, .type = LKVFENCE_EVENT_REVOKE },
+	};
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_rail *rail = rail_with(q, 2, 0);
+
+	(void)state;
+	assert_int_equal(lkvfence_verbs_bind(v, FENCE, 5, "peer", &rail, 1), 0);
+	start(&w);
+	assert_int_equal(lkvfence_verbs_unbind(v, FENCE, 5), 0);
+	assert_int_equal(end(&w), 0);
+	destroy(rail);
+}
+
 static struct lkvfence_send *stopped;
 static struct lkvfence_rail *elsewhere;
 static pthread_t stopper;
@@ -244,6 +261,7 @@ int main(void)
 		FAKE_TEST(a_drain_and_the_qp),
 		FAKE_TEST(a_revocation),
 		FAKE_TEST(an_event),
+		FAKE_TEST(a_binding),
 		FAKE_TEST(a_post),
 		FAKE_TEST(a_number),
 	};
