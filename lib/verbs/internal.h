@@ -4,14 +4,16 @@
  *
  * Locks, in the order in which they are taken: a CQ's, a rail's, a lease's
  * (lkvfence_send), that of the whole (lkvfence_verbs). With none of them held
- * are made: the callback, calls of the region, and calls of the provider that
- * sleep for long (deallocation of a window). What has to be done then is put on
- * a list, struct work, and done by the call that put it there, before it
- * returns.
+ * are made: the callback, calls that return leases, and calls of the provider that
+ * sleep for long (deallocation of a window). Those of the region that bind sources
+ * and say that they are quiet are made with the last one. What has to be done with
+ * no lock held is put on a list, struct work, and done by the call that put it
+ * there, before it returns.
  *
  * Lifetime: a rail on such a list, or one that somebody waits on, is pinned; who
- * destroys it makes it unknown first and waits until it is not. A lease is on no
- * list after it was given back to its pool: that happens when it has been
+ * destroys it says so first (closing), and waits until it is not. Who waits lets
+ * go of one that is closing: what he waits for may come of its end. A lease is on
+ * no list after it was given back to its pool: that happens when it has been
  * returned, nothing of it is in flight, and its user has finished it.
  */
 #ifndef LKVFENCE_VERBS_INTERNAL_H
@@ -119,6 +121,8 @@ struct stash {
  * @stash: see there; guarded by @lock
  * @rails: those that use it; guarded by @lock
  * @nr_rails: how many
+ * @by_number: the same, by number. There is a table of all rails, too, but those
+ *	of other queues are guarded by other locks
  * @want: a rail of @rails wants a marker
  */
 struct lkvfence_cq {
@@ -128,6 +132,7 @@ struct lkvfence_cq {
 	struct stash stash;
 	struct lkvfence_rail **rails;
 	uint32_t nr_rails;
+	struct lkvfence_rail **by_number;
 	atomic_bool want;
 };
 
@@ -190,6 +195,27 @@ struct window {
 	bool asked;			/* somebody takes it away, or will */
 };
 
+struct span {
+	bool any;
+	uint64_t low;
+	uint64_t high;
+};
+
+/**
+ * struct unproven - generations of leases whose markers may yet come
+ * @all: from the lowest to the highest
+ * @last: those that were given up last, at @nr modulo LAST_UNPROVEN and before
+ * @nr: how many there were
+ * @older: those that were given up before
+ */
+struct unproven {
+	struct span all;
+#define LAST_UNPROVEN	16
+	uint64_t last[LAST_UNPROVEN];
+	uint32_t nr;
+	struct span older;
+};
+
 /**
  * struct lkvfence_rail - a queue pair
  *
@@ -200,6 +226,7 @@ struct window {
  * @sq: requests in flight, from @sq_tail to before @sq_head
  * @proof: before this position everything will be proven by a signaled
  *	request that is posted
+ * @reads: before this position there may be READs that are not answered yet
  * @marker: what to post as a marker: IBV_WR_RDMA_WRITE or READ
  * @can_mark: whether the one or the other was posted, so that the peer allows it
  * @want: a marker is wanted, and could not be posted yet
@@ -211,9 +238,7 @@ struct window {
  * @quiet: and the QP was seen in ERR
  * @breaking: it is to be moved to ERR, by who has it on his list of work
  * @ending: its windows are being closed
- * @forgotten: there were leases given up unproven, of generations from
- * @forgotten_low: this
- * @forgotten_high: to this
+ * @unproven: of leases that were given up unproven
  */
 struct lkvfence_rail {
 	struct lkvfence_verbs *v;
@@ -230,7 +255,7 @@ struct lkvfence_rail {
 	bool srq;
 	bool lax;			/* invalidates without waiting for what it executes */
 	atomic_uint pins;
-	bool closing;			/* guarded by the locks of its CQs */
+	atomic_bool closing;		/* written with the locks of its CQs */
 	struct lkvfence_rail *next;	/* on a list of work */
 	bool listed;
 
@@ -242,6 +267,7 @@ struct lkvfence_rail {
 	uint32_t sq_head;
 	uint32_t sq_tail;
 	uint32_t proof;
+	uint32_t reads;
 	enum ibv_wr_opcode marker;
 	bool can_mark;
 	atomic_bool want;
@@ -261,10 +287,7 @@ struct lkvfence_rail {
 	struct window *windows;
 	uint32_t nr_windows;
 
-	/* guarded by v->lock */
-	bool forgotten;
-	uint64_t forgotten_low;
-	uint64_t forgotten_high;
+	struct unproven unproven;	/* guarded by v->lock */
 };
 
 /* A rail that a lease used. */
@@ -336,12 +359,7 @@ struct lkvfence_verbs {
 	uint32_t expects_mask;
 	struct binding *bindings;
 	uint32_t nr_rails;
-
-	/*
-	 * By number. An entry is written with v->lock and with the locks of
-	 * both its CQs held: who holds one of the three may read it.
-	 */
-	struct lkvfence_rail **rails;
+	struct lkvfence_rail **rails;	/* by number */
 	uint8_t *nonces;
 };
 
@@ -365,14 +383,21 @@ void lkvfence__put_recv(struct lkvfence_recv *recv);
 /* poll.c: take completions out, and put those of others aside */
 bool lkvfence__sweep(struct lkvfence_cq *cq);
 void lkvfence__pause(unsigned int *turn);
-/* Until @done says other than 0, or the time is up. */
-int lkvfence__wait(struct lkvfence_cq *const *cqs, uint32_t nr, int timeout_ms,
-		   int (*done)(void *arg), void *arg);
+enum which { SEND_CQ = 1, RECV_CQ = 2, BOTH_CQS = 3 };
+/*
+ * Until @done says other than 0, or the time is up. The pins of @rails are taken
+ * over: a rail that is being destroyed is let go of meanwhile. Without a time to
+ * wait there is a look all the same.
+ */
+int lkvfence__wait(struct lkvfence_rail **rails, uint32_t nr, enum which which,
+		   int timeout_ms, int (*done)(void *arg), void *arg);
 
 /* rail.c */
 void lkvfence__pin(struct lkvfence_rail *rail);
 void lkvfence__unpin(struct lkvfence_rail *rail);
 enum ibv_qp_state lkvfence__qp_state(const struct lkvfence_rail *rail);
+/* Is it in none of RESET and ERR, as far as is known? */
+bool lkvfence__alive(const struct lkvfence_rail *rail);
 int lkvfence__to_error(struct lkvfence_rail *rail);
 
 /* sq.c; with the rail's lock held, but for the first */
@@ -382,6 +407,8 @@ int lkvfence__post(struct lkvfence_rail *rail, struct lkvfence_send *send,
 int lkvfence__post_own(struct lkvfence_rail *rail, struct lkvfence_send *send,
 		       enum kind kind, uint64_t id, struct ibv_send_wr *wr);
 bool lkvfence__needs_marker(const struct lkvfence_rail *rail, uint32_t last);
+/* Is a READ in flight? */
+bool lkvfence__reading(const struct lkvfence_rail *rail);
 void lkvfence__mark(struct lkvfence_rail *rail);
 /* Is the completion for the application? */
 bool lkvfence__completed(struct lkvfence_rail *rail, uint32_t pos,
@@ -391,7 +418,8 @@ void lkvfence__fail_all(struct lkvfence_rail *rail, struct work *work);
 /* send.c */
 int lkvfence__reserve(struct lkvfence_send *send, struct lkvfence_rail *rail,
 		      const uint64_t *bytes, uint32_t *nr);
-void lkvfence__posted(struct lkvfence_send *send, struct lkvfence_rail *rail,
+/* Is the lease open still? If not, who stopped it didn't know of these. */
+bool lkvfence__posted(struct lkvfence_send *send, struct lkvfence_rail *rail,
 		      uint32_t last, uint32_t nr, uint64_t bytes);
 /* @nr requests are over; with another status than success the lease fails. */
 void lkvfence__over(struct lkvfence_send *send, struct lkvfence_rail *rail,

@@ -19,9 +19,12 @@
  * thread's last failed call ran into and what to do about it.
  *
  * Threads: any number may call at once, with the same objects, but what
- * destroys, resets or finishes an object must be the last call on it. The
- * callback is called from within any call, with no lock held; it may call all
- * but what destroys or resets a rail. fork(2): a child must not call.
+ * destroys, resets or finishes an object must be the last call on it. A rail
+ * may go while others wait for a lease that used it, or for a source that is
+ * bound to it. The callback is called from within any call, with no lock held; it
+ * may call all but what destroys or resets a rail, and must not wait for a lease:
+ * that may be the next one that the same thread is to return. fork(2): a child
+ * must not call.
  */
 #ifndef LKVFENCE_VERBS_H
 #define LKVFENCE_VERBS_H
@@ -128,7 +131,7 @@ struct lkvfence_verbs_stat {
  * @v: where it goes
  * @attr: how many, and the callback
  *
- * Return: 0; -ENOMEM; -ERANGE max_rails.
+ * Return: 0; -ENOMEM; -ERANGE more of something than there can be.
  */
 int lkvfence_verbs_create(struct lkvfence_verbs **v,
 			  const struct lkvfence_verbs_attr *attr);
@@ -158,7 +161,9 @@ const char *lkvfence_verbs_errmsg(void);
 /**
  * lkvfence_cq_create() - poll a completion queue through the library
  * @v: for the rails of which
- * @ibv_cq: the queue; from now on only lkvfence_cq_poll() takes from it
+ * @ibv_cq: the queue; from now on only lkvfence_cq_poll() takes from it. It has
+ *	room for all that can be in the queues of the QPs that use it, unsignaled
+ *	requests included
  * @cq: where it goes
  *
  * Send and receive queue may be the same. Queues that have no rail may use it,
@@ -193,7 +198,7 @@ int lkvfence_cq_poll(struct lkvfence_cq *cq, int nr, struct ibv_wc *wc);
 
 /**
  * struct lkvfence_rail_attr - of lkvfence_rail_create()
- * @qp: the queue pair, RC or UC, and not in RESET or ERR
+ * @qp: the queue pair, RC or UC, on InfiniBand or RoCE, and not in RESET or ERR
  * @send_cq: the library's view of its send CQ
  * @recv_cq: likewise of its receive CQ; may be the same
  * @guard: receives that the library keeps posted, so that RQ_FLUSHED can be had
@@ -223,11 +228,12 @@ struct lkvfence_rail_attr {
  * From now on everything is posted through it. Nothing may be in the send
  * queue yet, and with a guard nothing in the receive queue.
  *
- * Return: 0; -EPROTONOSUPPORT the QP is not RC or UC; -EOPNOTSUPP it has a
- * shared receive queue and a guard is asked for, or the device has no windows;
- * -ENOTCONN it is in RESET or ERR; -EINVAL the CQs are not the QP's; -EEXIST it
- * has a rail; -ERANGE the guard is larger than the receive queue; -ENOSPC
- * max_rails; -ENOMEM; or what the provider says.
+ * Return: 0; -EPROTONOSUPPORT the QP is not RC or UC, or its device is neither
+ * InfiniBand nor RoCE; -EOPNOTSUPP it has a shared receive queue and a guard is
+ * asked for, or the device has no windows; -ENOTCONN it is in RESET or ERR;
+ * -EINVAL the CQs are not the QP's, or not of @v; -EEXIST it has a rail; -ERANGE
+ * the guard is larger than the receive queue; -ENOSPC max_rails; -ENOMEM; or what
+ * the provider says.
  */
 int lkvfence_rail_create(struct lkvfence_verbs *v,
 			 const struct lkvfence_rail_attr *attr,
@@ -309,7 +315,8 @@ int lkvfence_rail_recv(struct lkvfence_rail *rail, struct ibv_recv_wr *wr,
  * it is said by the library.
  *
  * Return: 0 it is proven; -ETIMEDOUT not yet: call again; -EOPNOTSUPP no
- * receive is posted, so it never will be; -ENOBUFS put-aside completions are in
+ * receive is posted, so it never will be; -ENOTCONN the QP was reset, and
+ * lkvfence_rail_reset() not called; -ENOBUFS put-aside completions are in
  * the way: poll; or what the provider says.
  */
 int lkvfence_rail_flush(struct lkvfence_rail *rail, int timeout_ms);
@@ -467,9 +474,10 @@ int lkvfence_recv_begin(struct lkvfence_verbs *v,
  * on a rail on which such a marker may be under way still.
  *
  * Return: 0; -EBUSY another lease of the same 32 bits is awaited on a rail, or
- * this one is already; -EOVERFLOW a lease was given up unproven on a rail, 2^32
- * generations ago: await it by message, or reconnect; -EPROTONOSUPPORT a QP is
- * not RC; -E2BIG; -EINVAL no rails, or one named twice.
+ * this one is already; -EOVERFLOW a lease was given up unproven on a rail that
+ * has the same 32 bits, or, where there were many, may have; -EPROTONOSUPPORT a QP
+ * is not RC; -E2BIG; -EINVAL no rails, or one named twice. Where it can't be
+ * awaited, await it by message (its source must not mark, then), or reconnect.
  */
 int lkvfence_recv_expect(struct lkvfence_recv *recv,
 			 struct lkvfence_rail *const *rails, uint32_t nr);

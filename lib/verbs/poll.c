@@ -14,6 +14,14 @@
 
 #include "internal.h"
 
+static void free_cq(struct lkvfence_cq *cq)
+{
+	free(cq->stash.wc);
+	free(cq->rails);
+	free(cq->by_number);
+	free(cq);
+}
+
 int lkvfence_cq_create(struct lkvfence_verbs *v, struct ibv_cq *ibv_cq,
 		       struct lkvfence_cq **out)
 {
@@ -28,10 +36,9 @@ int lkvfence_cq_create(struct lkvfence_verbs *v, struct ibv_cq *ibv_cq,
 	cq->stash.size = 2 * (uint32_t)(ibv_cq->cqe > 0 ? ibv_cq->cqe : 1) + BATCH;
 	cq->stash.wc = calloc(cq->stash.size, sizeof(*cq->stash.wc));
 	cq->rails = calloc(v->attr.max_rails, sizeof(*cq->rails));
-	if (!cq->stash.wc || !cq->rails) {
-		free(cq->stash.wc);
-		free(cq->rails);
-		free(cq);
+	cq->by_number = calloc(v->attr.max_rails, sizeof(*cq->by_number));
+	if (!cq->stash.wc || !cq->rails || !cq->by_number) {
+		free_cq(cq);
 		return lkvfence__vfail(-ENOMEM, "cq: no memory");
 	}
 	pthread_mutex_init(&cq->lock, NULL);
@@ -49,9 +56,7 @@ int lkvfence_cq_destroy(struct lkvfence_cq *cq)
 			"cq: rails use it: destroy them first");
 	atomic_fetch_sub(&cq->v->nr_cqs, 1);
 	pthread_mutex_destroy(&cq->lock);
-	free(cq->stash.wc);
-	free(cq->rails);
-	free(cq);
+	free_cq(cq);
 	return 0;
 }
 
@@ -76,8 +81,8 @@ static struct lkvfence_rail *owner(struct lkvfence_cq *cq,
 		*ours = false;
 		return NULL;
 	}
-	rail = number < cq->v->attr.max_rails ? cq->v->rails[number] : NULL;
-	if (!rail || rail->closing || rail->nonce != nonce ||
+	rail = number < cq->v->attr.max_rails ? cq->by_number[number] : NULL;
+	if (!rail || atomic_load(&rail->closing) || rail->nonce != nonce ||
 	    rail->qp_num != wc->qp_num ||
 	    (receive ? rail->recv_cq : rail->send_cq) != cq)
 		return NULL;
@@ -91,7 +96,8 @@ static struct lkvfence_rail *rail_of(struct lkvfence_cq *cq, uint32_t qp_num)
 
 	for (i = 0; i < cq->nr_rails; i++) {
 		if (cq->rails[i]->qp_num == qp_num &&
-		    cq->rails[i]->recv_cq == cq && !cq->rails[i]->closing)
+		    cq->rails[i]->recv_cq == cq &&
+		    !atomic_load(&cq->rails[i]->closing))
 			return cq->rails[i];
 	}
 	return NULL;
@@ -187,12 +193,13 @@ int lkvfence_cq_poll(struct lkvfence_cq *cq, int nr, struct ibv_wc *wc)
 
 /*
  * Takes out what is there, for somebody who waits. Returns false if there is no
- * room to put it.
+ * room to put it. No more than a queue can hold: what comes as fast as it is taken
+ * must not make him miss his deadline.
  */
 bool lkvfence__sweep(struct lkvfence_cq *cq)
 {
 	struct ibv_wc batch[BATCH];
-	uint32_t room, want;
+	uint32_t room, want, left = cq->stash.size;
 	bool good = true;
 	int i, n;
 	struct work work = NO_WORK(work);
@@ -210,8 +217,9 @@ bool lkvfence__sweep(struct lkvfence_cq *cq)
 				cq->stash.wc[(cq->stash.first + cq->stash.nr++) %
 					     cq->stash.size] = batch[i];
 		}
-		if (n < (int)want)
+		if (n < (int)want || left <= want)
 			break;
+		left -= want;
 	}
 	post_markers(cq);
 	pthread_mutex_unlock(&cq->lock);
@@ -223,36 +231,62 @@ bool lkvfence__sweep(struct lkvfence_cq *cq)
 void lkvfence__pause(unsigned int *turn)
 {
 	static const struct timespec moment = { .tv_nsec = 50000 };
+	int saved = errno;
 
 	if (++*turn < 200)
 		sched_yield();
 	else
 		nanosleep(&moment, NULL);
+	errno = saved;
 }
 
-int lkvfence__wait(struct lkvfence_cq *const *cqs, uint32_t nr, int timeout_ms,
-		   int (*done)(void *arg), void *arg)
+/* Those that are closing leave; the CQs of the others are swept. */
+static bool sweep_all(struct lkvfence_rail **rails, uint32_t *nr,
+		      enum which which)
+{
+	bool room = true;
+	uint32_t i = 0;
+
+	while (i < *nr) {
+		struct lkvfence_rail *rail = rails[i];
+
+		if (atomic_load(&rail->closing)) {
+			rails[i] = rails[--*nr];
+			lkvfence__unpin(rail);
+			continue;
+		}
+		if (which & SEND_CQ)
+			room &= lkvfence__sweep(rail->send_cq);
+		if (which & RECV_CQ && !(which & SEND_CQ && rail->recv_cq == rail->send_cq))
+			room &= lkvfence__sweep(rail->recv_cq);
+		i++;
+	}
+	return room;
+}
+
+int lkvfence__wait(struct lkvfence_rail **rails, uint32_t nr, enum which which,
+		   int timeout_ms, int (*done)(void *arg), void *arg)
 {
 	int64_t deadline = lkvfence__deadline(timeout_ms);
 	unsigned int turn = 0;
 	bool last = false, room;
-	uint32_t i;
 	int ret;
 
 	for (;;) {
-		room = true;
-		for (i = 0; i < nr; i++)
-			room &= lkvfence__sweep(cqs[i]);
+		room = sweep_all(rails, &nr, which);
 		ret = done(arg);
+		if (!ret && !room)
+			ret = -ENOBUFS;
+		if (!ret && last)
+			ret = -ETIMEDOUT;
 		if (ret)
-			return ret;
-		if (!room)
-			return -ENOBUFS;
-		if (last)
-			return -ETIMEDOUT;
+			break;
 		/* One more look when the time is up: it may have been long ago. */
 		last = lkvfence__now_ms() >= deadline;
 		if (!last)
 			lkvfence__pause(&turn);
 	}
+	while (nr)
+		lkvfence__unpin(rails[--nr]);
+	return ret;
 }

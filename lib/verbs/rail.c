@@ -44,6 +44,20 @@ enum ibv_qp_state lkvfence__qp_state(const struct lkvfence_rail *rail)
 	return err ? IBV_QPS_UNKNOWN : attr.qp_state;
 }
 
+bool lkvfence__alive(const struct lkvfence_rail *rail)
+{
+	switch (lkvfence__qp_state(rail)) {
+	case IBV_QPS_INIT:
+	case IBV_QPS_RTR:
+	case IBV_QPS_RTS:
+	case IBV_QPS_SQD:
+	case IBV_QPS_SQE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* 0 where it is there already. */
 int lkvfence__to_error(struct lkvfence_rail *rail)
 {
@@ -101,6 +115,7 @@ static void unlock_cqs(const struct lkvfence_rail *rail)
 static void add_to(struct lkvfence_cq *cq, struct lkvfence_rail *rail)
 {
 	cq->rails[cq->nr_rails++] = rail;
+	cq->by_number[rail->number] = rail;
 }
 
 static void remove_from(struct lkvfence_cq *cq, struct lkvfence_rail *rail)
@@ -110,6 +125,7 @@ static void remove_from(struct lkvfence_cq *cq, struct lkvfence_rail *rail)
 	for (i = 0; cq->rails[i] != rail; i++)
 		;
 	cq->rails[i] = cq->rails[--cq->nr_rails];
+	cq->by_number[rail->number] = NULL;
 }
 
 /* Makes it known, under a number of its own. */
@@ -125,7 +141,7 @@ static int make_known(struct lkvfence_rail *rail)
 		if (!v->rails[i] && number == UINT32_MAX)
 			number = i;
 		/* (that of a QP which is just destroyed may be its namesake) */
-		if (v->rails[i] && !v->rails[i]->closing &&
+		if (v->rails[i] && !atomic_load(&v->rails[i]->closing) &&
 		    v->rails[i]->qp == rail->qp)
 			err = -EEXIST;
 	}
@@ -237,14 +253,22 @@ static int look(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 }
 
 /* What can be said before the QP is asked. */
-static int check(const struct lkvfence_rail_attr *attr)
+static int check(const struct lkvfence_verbs *v,
+		 const struct lkvfence_rail_attr *attr)
 {
 	const struct ibv_qp *qp = attr->qp;
 
+	if (qp->context->device->transport_type != IBV_TRANSPORT_IB)
+		return lkvfence__vfail(-EPROTONOSUPPORT,
+			"rail: the device %s is neither InfiniBand nor RoCE: on iWARP a write completes when it is sent, and proves nothing of the other end",
+			ibv_get_device_name(qp->context->device));
 	if (qp->qp_type != IBV_QPT_RC && qp->qp_type != IBV_QPT_UC)
 		return lkvfence__vfail(-EPROTONOSUPPORT,
 			"rail: the queue pair is of type %d: only RC and UC write into memory in an order; UD, XRC, DC and raw packets can't be fenced this way",
 			qp->qp_type);
+	if (attr->send_cq->v != v || attr->recv_cq->v != v)
+		return lkvfence__vfail(-EINVAL,
+			"rail: send_cq and recv_cq must be of the same context as the rail");
 	if (qp->send_cq != attr->send_cq->ibv || qp->recv_cq != attr->recv_cq->ibv)
 		return lkvfence__vfail(-EINVAL,
 			"rail: send_cq and recv_cq must be made of the CQs that the queue pair was created with");
@@ -292,7 +316,7 @@ int lkvfence_rail_create(struct lkvfence_verbs *v,
 	int err;
 
 	*out = NULL;
-	err = check(attr);
+	err = check(v, attr);
 	if (err)
 		return err;
 	err = look(attr->qp, &now, &init);
@@ -364,9 +388,14 @@ static int close_rail(struct lkvfence_rail *rail, struct work *work)
 	lkvfence__sweep(rail->send_cq);
 	lkvfence__sweep(rail->recv_cq);
 	err = lkvfence__close_windows(rail, work);
-	if (err)
+	if (err) {
+		/* The rail stays. */
+		pthread_mutex_lock(&rail->lock);
+		rail->ending = false;
+		pthread_mutex_unlock(&rail->lock);
 		return lkvfence__vfail(err,
 			"rail: a memory window could not be deallocated");
+	}
 	return 0;
 }
 
@@ -374,7 +403,7 @@ static int close_rail(struct lkvfence_rail *rail, struct work *work)
 static void set_closing(struct lkvfence_rail *rail, bool closing)
 {
 	lock_cqs(rail);
-	rail->closing = closing;
+	atomic_store(&rail->closing, closing);
 	unlock_cqs(rail);
 }
 
@@ -457,6 +486,9 @@ int lkvfence_rail_reset(struct lkvfence_rail *rail)
 		lkvfence__fail_all(rail, &work);
 		end_settling(rail, false, &work);
 		rail->dead = false;
+		/* The peer may be another one, and allow less. */
+		rail->can_mark = false;
+		rail->marker = IBV_WR_RDMA_WRITE;
 		rail->flushed = false;
 		rail->quiet = false;
 		rail->ending = false;
@@ -489,16 +521,23 @@ static int is_quiet(void *arg)
 
 int lkvfence_rail_flush(struct lkvfence_rail *rail, int timeout_ms)
 {
-	bool hope;
+	bool hope, again;
 	int err;
 	struct work work = NO_WORK(work);
 
-	lkvfence__pin(rail);
 	pthread_mutex_lock(&rail->lock);
 	hope = rail->flushed || lkvfence__guarded(rail);
-	if (rail->flushed && !rail->quiet)
-		lkvfence__list(rail, &work);
+	/* There is no way out of ERR but by RESET. */
+	again = rail->flushed && lkvfence__alive(rail);
+	if (!again) {
+		lkvfence__pin(rail);
+		if (rail->flushed && !rail->quiet)
+			lkvfence__list(rail, &work);
+	}
 	pthread_mutex_unlock(&rail->lock);
+	if (again)
+		return lkvfence__vfail(-ENOTCONN,
+			"flush: the queue pair was reset: call lkvfence_rail_reset() before it is used again");
 
 	err = lkvfence__to_error(rail);
 	lkvfence__run(rail->v, &work);
@@ -510,9 +549,11 @@ int lkvfence_rail_flush(struct lkvfence_rail *rail, int timeout_ms)
 			"flush: the queue pair is in ERR, but no receive was in its queue before: that is no proof; destroy it (lkvfence_rail_destroy_qp)");
 	} else {
 		err = is_quiet(rail);
-		if (!err)
-			err = lkvfence__wait(&rail->recv_cq, 1, timeout_ms,
+		if (!err) {
+			lkvfence__pin(rail);
+			err = lkvfence__wait(&rail, 1, RECV_CQ, timeout_ms,
 					     is_quiet, rail);
+		}
 		err = err == 1 ? 0 : err;
 		if (err == -ETIMEDOUT)
 			lkvfence__vfail(err,

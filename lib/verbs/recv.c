@@ -6,7 +6,8 @@
  * QP that the owner awaits it on. A reliable connection places data in the order
  * in which it was posted, so the receive completion of that write comes when all
  * before it on the same QP has been placed. Retransmissions of these are answered
- * and not executed again.
+ * and not executed again; those of a READ are, so the sender sends its marker when
+ * all READs in front of it are answered.
  *
  * WRAP: the immediate has the low 32 bits of the generation. A marker must never
  * be taken for another lease's, so on one rail there is at most one lease that a
@@ -16,7 +17,9 @@
  *    is refused;
  *  - one that is given up unproven may have its marker under way. The rail
  *    remembers the lowest and the highest such generation, and refuses leases
- *    that are 2^32 away from either, until it is reset. Where the source is known
+ *    that are 2^32 away from either, until it is reset. It refuses others of the
+ *    same generation, too (of another source, behind the same QP): the last few
+ *    by their numbers, and all in the span of those that were before. Where the source is known
  *    to have seen the success of all that it posted, its marker has arrived
  *    before, and nothing is to be remembered.
  */
@@ -114,27 +117,47 @@ static struct expect **find(struct lkvfence_rail *rail, uint32_t imm)
 	return NULL;
 }
 
-/* Could a marker of a lease that was given up be taken for this one's? */
-static bool too_far(const struct lkvfence_rail *rail, uint64_t generation)
+static void widen(struct span *span, uint64_t generation)
 {
-	uint64_t low = rail->forgotten_low, high = rail->forgotten_high;
+	if (!span->any || generation < span->low)
+		span->low = generation;
+	if (!span->any || generation > span->high)
+		span->high = generation;
+	span->any = true;
+}
 
-	if (!rail->forgotten)
+/* Could a marker of a lease that was given up be taken for this one's? */
+static bool ambiguous(const struct lkvfence_rail *rail, uint64_t generation)
+{
+	const struct unproven *u = &rail->unproven;
+	struct span all = u->all;
+	uint32_t i;
+
+	if (!all.any)
 		return false;
-	if (generation < low)
-		low = generation;
-	if (generation > high)
-		high = generation;
-	return (high - low) >> 32;
+	for (i = 0; i < u->nr && i < LAST_UNPROVEN; i++) {
+		if (u->last[i] == generation)
+			return true;
+	}
+	if (u->older.any && generation >= u->older.low &&
+	    generation <= u->older.high)
+		return true;
+	widen(&all, generation);
+	return (all.high - all.low) >> 32;
 }
 
 static void forget(struct lkvfence_rail *rail, uint64_t generation)
 {
-	if (!rail->forgotten || generation < rail->forgotten_low)
-		rail->forgotten_low = generation;
-	if (!rail->forgotten || generation > rail->forgotten_high)
-		rail->forgotten_high = generation;
-	rail->forgotten = true;
+	struct unproven *u = &rail->unproven;
+	uint64_t *at = u->last + u->nr % LAST_UNPROVEN;
+
+	if (u->nr >= LAST_UNPROVEN)
+		widen(&u->older, *at);
+	*at = generation;
+	/* (it goes round to where all places are taken) */
+	if (!++u->nr)
+		u->nr = LAST_UNPROVEN;
+	widen(&u->all, generation);
 }
 
 static int may_expect(const struct lkvfence_recv *recv,
@@ -157,7 +180,7 @@ static int may_expect(const struct lkvfence_recv *recv,
 			return -EPROTONOSUPPORT;
 		if (find(rails[i], imm_of(recv)))
 			return -EBUSY;
-		if (too_far(rails[i], recv->tell.r.generation))
+		if (ambiguous(rails[i], recv->tell.r.generation))
 			return -EOVERFLOW;
 	}
 	return 0;
@@ -192,7 +215,7 @@ int lkvfence_recv_expect(struct lkvfence_recv *recv,
 			generation);
 	case -EOVERFLOW:
 		return lkvfence__vfail(err,
-			"expect: generation %" PRIu64 " is 2^32 away from a lease that was given up unproven on a rail, whose marker may yet come: await it by message, or reconnect",
+			"expect: a lease that was given up unproven on a rail has the low 32 bits of generation %" PRIu64 " (or may have, there were many), and its marker may yet come: await this one by message, or reconnect",
 			generation);
 	case -EPROTONOSUPPORT:
 		return lkvfence__vfail(err,
@@ -255,7 +278,7 @@ void lkvfence__forget_rail(struct lkvfence_rail *rail)
 			this->rail = NULL;
 		}
 	}
-	rail->forgotten = false;
+	rail->unproven = (struct unproven){};
 	pthread_mutex_unlock(&v->lock);
 }
 

@@ -51,17 +51,8 @@ bool lkvfence__guarded(const struct lkvfence_rail *rail)
 /* What is in the queue now was posted before ERR, unless the QP is in it. */
 static void verify(struct lkvfence_rail *rail)
 {
-	switch (lkvfence__qp_state(rail)) {
-	case IBV_QPS_INIT:
-	case IBV_QPS_RTR:
-	case IBV_QPS_RTS:
-	case IBV_QPS_SQD:
-	case IBV_QPS_SQE:
+	if (lkvfence__alive(rail))
 		rail->rq_known = rail->rq_head;
-		break;
-	default:
-		break;
-	}
 }
 
 /* Up to BATCH receives in a row; how many were posted is in @posted. */

@@ -195,16 +195,20 @@ out:
 	return err;
 }
 
-void lkvfence__posted(struct lkvfence_send *send, struct lkvfence_rail *rail,
+bool lkvfence__posted(struct lkvfence_send *send, struct lkvfence_rail *rail,
 		      uint32_t last, uint32_t nr, uint64_t bytes)
 {
+	bool open;
+
 	pthread_mutex_lock(&send->lock);
+	open = send->open;
 	find_used(send, rail)->last = last;
 	if (!send->told) {
 		send->tell.r.wrs += nr;
 		send->tell.r.bytes += bytes;
 	}
 	pthread_mutex_unlock(&send->lock);
+	return open;
 }
 
 void lkvfence__over(struct lkvfence_send *send, struct lkvfence_rail *rail,
@@ -335,7 +339,7 @@ static int came_back(void *arg)
 
 int lkvfence_send_drain(struct lkvfence_send *send, int timeout_ms)
 {
-	struct lkvfence_cq *cqs[MAX_RAILS];
+	struct lkvfence_rail *rails[MAX_RAILS];
 	struct busy busy;
 	bool markable;
 	uint32_t i;
@@ -350,13 +354,15 @@ int lkvfence_send_drain(struct lkvfence_send *send, int timeout_ms)
 	lkvfence__run(send->v, &work);
 
 	for (i = 0; i < busy.nr; i++)
-		cqs[i] = busy.used[i].rail->send_cq;
+		rails[i] = busy.used[i].rail;
 	ret = came_back(send);
 	if (!ret && !markable)
 		ret = -EOPNOTSUPP;
-	if (!ret)
-		ret = lkvfence__wait(cqs, busy.nr, timeout_ms, came_back, send);
-	put_busy(&busy);
+	if (ret)
+		put_busy(&busy);
+	else
+		ret = lkvfence__wait(rails, busy.nr, SEND_CQ, timeout_ms,
+				     came_back, send);
 
 	switch (ret) {
 	case 1:
@@ -455,6 +461,13 @@ int lkvfence_send_post(struct lkvfence_send *send, struct lkvfence_rail *rail,
  * The in-band marker
  */
 
+/*
+ * ORDER: a WRITE is placed once, before the marker behind it. A READ whose
+ * answer gets lost is asked for again, and the responder reads its memory again,
+ * though it has executed what is behind it. So the marker is not sent before the
+ * READs in front of it are answered.
+ */
+
 /* All rails that were used must be among @rails. With the lease's lock held. */
 static int use_all(struct lkvfence_send *send,
 		   struct lkvfence_rail *const *rails, uint32_t nr)
@@ -496,6 +509,8 @@ static int post_mark(struct lkvfence_send *send, struct lkvfence_rail *rail,
 	}
 	pthread_mutex_unlock(&send->lock);
 	if (mine) {
+		if (lkvfence__reading(rail))
+			wr.send_flags = IBV_SEND_FENCE;
 		err = lkvfence__post_own(rail, send, KIND_MARKER, 0, &wr);
 		if (!err || err == -EIO)
 			lkvfence__posted(send, rail, rail->sq_head - 1, 1, 0);

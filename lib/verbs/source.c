@@ -170,7 +170,13 @@ struct asked {
 	uint64_t number;
 };
 
-/* All quiet (1), or what the kernel objects, or neither yet. */
+/* The source was bound anew, or unbound; no error of the kernel's. */
+#define NOBODY	2
+
+/*
+ * All quiet (1), or what the kernel objects, or that one is gone unseen, or
+ * nobody's any more, or none of these yet.
+ */
 static int all_quiet(void *arg)
 {
 	struct asked *a = arg;
@@ -181,10 +187,15 @@ static int all_quiet(void *arg)
 	pthread_mutex_lock(&a->v->lock);
 	b = find_number(a->v, a->fence, a->number);
 	if (!b)
-		ret = -ENOENT;
+		ret = NOBODY;
 	for (i = 0; b && i < b->nr; i++) {
-		if (!b->quiet[i])
-			ret = b->error;
+		if (b->quiet[i])
+			continue;
+		ret = b->error;
+		if (!ret && !b->rails[i])
+			ret = -EOPNOTSUPP;
+		if (ret)
+			break;
 	}
 	pthread_mutex_unlock(&a->v->lock);
 	return ret;
@@ -195,7 +206,6 @@ int lkvfence_verbs_event(struct lkvfence_verbs *v, struct lkvfence *fence,
 {
 	struct asked asked = { v, fence, event->generation };
 	struct lkvfence_rail *rails[MAX_RAILS];
-	struct lkvfence_cq *cqs[MAX_RAILS];
 	uint32_t nr = 0, i;
 	struct binding *b;
 	bool hope = true;
@@ -222,17 +232,17 @@ int lkvfence_verbs_event(struct lkvfence_verbs *v, struct lkvfence *fence,
 		pthread_mutex_lock(&rails[i]->lock);
 		hope &= rails[i]->flushed || lkvfence__guarded(rails[i]);
 		pthread_mutex_unlock(&rails[i]->lock);
-		cqs[i] = rails[i]->recv_cq;
 	}
-	ret = lkvfence__wait(cqs, nr, hope ? timeout_ms : 0, all_quiet, &asked);
-	while (nr)
-		lkvfence__unpin(rails[--nr]);
+	ret = lkvfence__wait(rails, nr, RECV_CQ, hope ? timeout_ms : 0,
+			     all_quiet, &asked);
 	if (ret == -ETIMEDOUT && !hope)
 		ret = -EOPNOTSUPP;
 
 	switch (ret) {
 	case 1:
 		return 1;
+	case NOBODY:
+		return 0;
 	case -ETIMEDOUT:
 		return lkvfence__vfail(ret,
 			"event: not all queue pairs of source %" PRIu64 " have been seen to be flushed after %d ms: go on polling, or the kernel settles it by time",
@@ -245,6 +255,9 @@ int lkvfence_verbs_event(struct lkvfence_verbs *v, struct lkvfence *fence,
 		return lkvfence__vfail(ret,
 			"event: more completions of others than can be put aside: take them by lkvfence_cq_poll(), and call again");
 	default:
-		return fail_region(ret);
+		/* Who told the kernel may have been another thread. */
+		return lkvfence__vfail(ret,
+			"event: the kernel doesn't take it that a queue pair of source %" PRIu64 " is quiet: %m",
+			(uint64_t)event->tag);
 	}
 }

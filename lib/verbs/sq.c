@@ -144,6 +144,8 @@ static void advance(struct lkvfence_rail *rail, const struct ibv_send_wr *wr,
 			s->signaled = false;
 		else if (s->signaled && !s->local)
 			rail->proof = rail->sq_head + i + 1;
+		if (wr[i].opcode == IBV_WR_RDMA_READ)
+			rail->reads = rail->sq_head + i + 1;
 		learn(rail, wr[i].opcode);
 	}
 	rail->sq_head += nr;
@@ -221,8 +223,8 @@ static int post_batch(struct lkvfence_rail *rail, struct lkvfence_send *send,
 
 	for (i = 0; i < nr; i++)
 		*(i < done ? &gone : &back) += bytes[i];
-	if (done)
-		lkvfence__posted(send, rail, rail->sq_head - 1, done, gone);
+	if (done && !lkvfence__posted(send, rail, rail->sq_head - 1, done, gone))
+		lkvfence__mark(rail);
 	if (done < nr || doubt)
 		lkvfence__over(send, rail, nr - done, back,
 			       doubt ? IBV_WC_GENERAL_ERR : IBV_WC_SUCCESS,
@@ -284,6 +286,11 @@ bool lkvfence__needs_marker(const struct lkvfence_rail *rail, uint32_t last)
 {
 	return !rail->dead && (int32_t)(last - rail->sq_tail) >= 0 &&
 	       (int32_t)(last - rail->proof) >= 0;
+}
+
+bool lkvfence__reading(const struct lkvfence_rail *rail)
+{
+	return (int32_t)(rail->reads - rail->sq_tail) > 0;
 }
 
 /*
@@ -358,6 +365,11 @@ static void shorten(struct lkvfence_rail *rail)
 {
 	while (rail->sq_tail != rail->sq_head && at(rail, rail->sq_tail)->done)
 		rail->sq_tail++;
+	/* Positions that are past stay so when the counter has gone round. */
+	if ((int32_t)(rail->sq_tail - rail->proof) > 0)
+		rail->proof = rail->sq_tail;
+	if (!lkvfence__reading(rail))
+		rail->reads = rail->sq_tail;
 }
 
 /*

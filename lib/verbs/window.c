@@ -98,8 +98,10 @@ void lkvfence__invalidated(struct lkvfence_rail *rail, uint32_t number,
 void lkvfence__run_doomed(struct window *w, struct work *work)
 {
 	struct lkvfence_rail *rail = w->rail;
-	int err = lkvfence__errno(ibv_dealloc_mw(w->mw));
+	int err;
 
+	errno = 0;		/* lkvfence__run() puts it back */
+	err = lkvfence__errno(ibv_dealloc_mw(w->mw));
 	pthread_mutex_lock(&rail->lock);
 	if (err) {
 		COUNT(rail->v, windows_lost);
@@ -231,10 +233,9 @@ static uint32_t get_rails(const struct lkvfence_recv *recv,
 int lkvfence_recv_revoke(struct lkvfence_recv *recv, int timeout_ms)
 {
 	struct lkvfence_rail *rails[MAX_RAILS];
-	struct lkvfence_cq *cqs[2 * MAX_RAILS];
 	struct lkvfence_verbs *v = recv->v;
 	uint64_t generation = recv->tell.r.generation;
-	uint32_t nr, i;
+	uint32_t nr;
 	int ret;
 	struct work work = NO_WORK(work);
 
@@ -252,16 +253,14 @@ int lkvfence_recv_revoke(struct lkvfence_recv *recv, int timeout_ms)
 
 	lkvfence__revoke(recv, &work);
 	lkvfence__run(v, &work);
-	/* The receive CQs, too, for the guard's word on a QP in ERR. */
-	for (i = 0; i < nr; i++) {
-		cqs[2 * i] = rails[i]->send_cq;
-		cqs[2 * i + 1] = rails[i]->recv_cq;
-	}
 	ret = revoked(recv);
+	/* The receive CQs, too, for the guard's word on a QP in ERR. */
 	if (!ret && timeout_ms)
-		ret = lkvfence__wait(cqs, 2 * nr, timeout_ms, revoked, recv);
-	while (nr)
-		lkvfence__unpin(rails[--nr]);
+		ret = lkvfence__wait(rails, nr, BOTH_CQS, timeout_ms, revoked,
+				     recv);
+	else
+		while (nr)
+			lkvfence__unpin(rails[--nr]);
 
 	switch (ret) {
 	case 0:
@@ -307,7 +306,9 @@ static int allocate(struct window *w)
 	int saved = errno, err = 0;
 
 	if (w->mw && w->uses >= MAX_USES) {
+		errno = 0;
 		err = lkvfence__errno(ibv_dealloc_mw(w->mw));
+		errno = saved;
 		if (err)
 			return err;
 		w->mw = NULL;
@@ -434,7 +435,7 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 {
 	uint64_t generation = recv->tell.r.generation;
 	struct opening o = {};
-	struct window *w;
+	struct window *w = NULL;
 	int err;
 	struct work work = NO_WORK(work);
 
@@ -442,8 +443,13 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 		return fail_window(-EINVAL, generation, 0);
 	lkvfence__pin(rail);
 	pthread_mutex_lock(&rail->lock);
-	w = rail->dead ? NULL : get_window(rail);
-	err = rail->dead ? -ENOTCONN : w ? 0 : -EAGAIN;
+	/* (flushed: it is in ERR, or was reset without lkvfence_rail_reset()) */
+	if (rail->dead || rail->flushed) {
+		err = -ENOTCONN;
+	} else {
+		w = get_window(rail);
+		err = w ? 0 : -EAGAIN;
+	}
 	pthread_mutex_unlock(&rail->lock);
 	if (!err) {
 		err = allocate(w);
@@ -460,7 +466,8 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 	}
 	lkvfence__run(rail->v, &work);
 	if (!err) {
-		err = lkvfence__wait(&rail->send_cq, 1, timeout_ms, opened, &o);
+		lkvfence__pin(rail);
+		err = lkvfence__wait(&rail, 1, SEND_CQ, timeout_ms, opened, &o);
 		err = err == 1 ? 0 : err;
 	}
 	lkvfence__unpin(rail);

@@ -13,10 +13,10 @@
 static int look(struct lkvfence_watch *w, struct watched *e, enum watch_look how,
 		struct lkvfence_event *event)
 {
-	uint32_t nr, nr_reused;
+	uint32_t nr;
 	int err;
 
-	nr = watch__changed(w, e, how, &nr_reused);
+	nr = watch__changed(w, e, how, &e->nr_reused);
 	err = watch__stray(w, e, nr);
 	if (e->nr_stray)
 		event->flags |= LKVFENCE_EVENT_STRAY;
@@ -145,6 +145,10 @@ int lkvfence_watch_soak(struct lkvfence_watch *w, uint64_t generation)
 
 	pthread_mutex_lock(&e->lock);
 	nr = watch__changed(w, e, WATCH_LAST_LOOK, &nr_reused);
+	/* Where some were not kept out, others may have been used and given back. */
+	nr_reused += e->nr_reused;
+	if (nr_reused)
+		nr = 0;
 	pthread_mutex_unlock(&e->lock);
 	watch__put(w, e);
 
@@ -158,9 +162,9 @@ int lkvfence_watch_soak(struct lkvfence_watch *w, uint64_t generation)
 		err = watch__report(w, generation, LKVFENCE_REPORT_STRAY_LATE, nr);
 	if (err)
 		return err;
-	if (!nr && nr_reused)
+	if (nr_reused)
 		return watch__fail(w, -EBUSY,
-			"soak: %" PRIu32 " slots of generation %" PRIu64 " are another transfer's by now: keep them out of use until this call has returned",
+			"soak: %" PRIu32 " slots of generation %" PRIu64 " are another transfer's by now, or were since the release: keep them out of use until this call has returned",
 			nr_reused, generation);
 	return (int)nr;
 }

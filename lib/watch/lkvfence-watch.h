@@ -168,9 +168,9 @@ int lkvfence_watch_soaking(struct lkvfence_watch *w, uint64_t generation);
  * @generation: the transfer
  *
  * Return: how many slots changed after the release; -ENOENT it isn't soaking;
- * -EBUSY some are another transfer's: they were not kept out, and so nothing can
- * be said of them. Or what lkvfence_report() returns. The soak is over in all
- * cases.
+ * -EBUSY some are another transfer's, or were at the release: the slots were not
+ * kept out, so nothing can be said, and nothing is counted. Or what
+ * lkvfence_report() returns. The soak is over in all cases.
  */
 int lkvfence_watch_soak(struct lkvfence_watch *w, uint64_t generation);
 

@@ -44,6 +44,7 @@ struct watched {
 	pthread_mutex_t lock;
 	bool quarantined;
 	uint32_t nr_stray;		/* slots known to have changed */
+	uint32_t nr_reused;		/* slots that were another's at the release */
 	uint32_t nr_ranges;
 	uint32_t nr_slots;
 	uint32_t nr_seen;		/* slots whose state is remembered: the first ones */

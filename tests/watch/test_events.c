@@ -161,6 +161,49 @@ static void test_soaked_slots_in_use(void **state)
 	lkvfence_watch_close(w);
 }
 
+/*
+ * Slots that were not kept out tell nothing, those that were taken and given back
+ * meanwhile included: what changed in them isn't called late.
+ */
+static void test_soaked_slots_were_in_use(void **state)
+{
+	struct lkvfence_watch *w = held();
+	uint32_t slot;
+
+	(void)state;
+	/* in use when the release is looked at */
+	fake_release(5);
+	fake_held(6, 12, 1)->state = LKVFENCE_STATE_WAITING;
+	fake_write_k(12, 0);
+	release_with(w, TAINTED);
+	assert_int_equal(lkvfence_watch_soaking(w, 5), 1);
+	/* and over by the time of the next look */
+	fake_write_k(12, 1);
+	fake_release(6);
+	assert_int_equal(lkvfence_watch_soak(w, 5), -EBUSY);
+	assert_errmsg("generation 5");
+	assert_int_equal(fake.nr_reports, 0);
+	assert_int_equal(stat_of(w).soaked, 1);
+	assert_int_equal(stat_of(w).late, 0);
+
+	/* one is in use at the look, and one was before */
+	fake_held(7, 20, 4);
+	assert_int_equal(lkvfence_watch_start(w, 7), 4);
+	fake_release(7);
+	{
+		struct lkvfence_event e = fake_event(7, LKVFENCE_EVENT_RELEASED, TAINTED);
+
+		assert_true(lkvfence_watch_event(w, &e) >= 0);
+	}
+	fake_held(8, 21, 1)->state = LKVFENCE_STATE_WAITING;
+	for (slot = 20; slot < 22; slot++)
+		fake_write_k(slot, 0);
+	assert_int_equal(lkvfence_watch_soak(w, 7), -EBUSY);
+	assert_int_equal(fake.nr_reports, 0);
+	assert_int_equal(stat_of(w).late, 0);
+	lkvfence_watch_close(w);
+}
+
 /* No pattern into a slot that is another's, whatever the allocator did */
 static void test_soak_writes_into_no_other(void **state)
 {
@@ -387,6 +430,7 @@ int main(void)
 		FAKE_TEST(test_soak_after_quarantine),
 		FAKE_TEST(test_soak_if_it_was_in_quarantine),
 		FAKE_TEST(test_soaked_slots_in_use),
+		FAKE_TEST(test_soaked_slots_were_in_use),
 		FAKE_TEST(test_soak_writes_into_no_other),
 		FAKE_TEST(test_soak_report_fails),
 		FAKE_TEST(test_ended_starts),

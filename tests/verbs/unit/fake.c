@@ -477,6 +477,7 @@ int fake_setup(void **state)
 	memset(&fake, 0, sizeof(fake));
 	memset(cqs, 0, sizeof(cqs));
 	nr_polled = 0;
+	device.transport_type = IBV_TRANSPORT_IB;
 	context.ops.post_send = post_send;
 	context.ops.post_recv = post_recv;
 	context.ops.poll_cq = poll_cq;

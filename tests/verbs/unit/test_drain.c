@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* Draining: markers, deadlines, and the completions of others meanwhile. */
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "fake.h"
 
 static struct fake_qp *completing;
@@ -275,6 +279,70 @@ static void broken_queue(void **state)
 	destroy(rail);
 }
 
+/* Completions that nobody is to see come as fast as they are taken out. */
+static void flood_of_stale(struct fake_cq *cq)
+{
+	struct ibv_wc wc = { .wr_id = 0xf37c9dULL << 40, .status = IBV_WC_SUCCESS };
+
+	while (cq->nr < 40)
+		push(cq, &wc);
+}
+
+static void deadline_in_a_flood(void **state)
+{
+	struct fake_qp *q;
+	struct lkvfence_rail *rail = new_rail(&q);
+	struct lkvfence_send *send = new_send(G, 1);
+
+	(void)state;
+	assert_int_equal(lkvfence_send_post(send, rail, writes(1, 8, true), NULL), 0);
+	fake.on_poll = flood_of_stale;
+	alarm(60);
+	assert_int_equal(lkvfence_send_drain(send, 1), -ETIMEDOUT);
+	alarm(0);
+	assert_true(stat_now().stale > 0);
+	fake.on_poll = NULL;
+	complete_all(q);
+	poll_all(q);
+	assert_int_equal(lkvfence_send_drain(send, 0), 0);
+	lkvfence_send_finish(send);
+	destroy(rail);
+}
+
+/* errno is left alone, by a pause that a signal cuts short as well. */
+static void on_signal(int signal)
+{
+	(void)signal;
+}
+
+static void a_signal(void **state)
+{
+	const struct itimerspec often = { { 0, 1000000 }, { 0, 1000000 } };
+	const struct sigaction nothing = { .sa_handler = on_signal };
+	struct sigevent event = {
+		.sigev_notify = SIGEV_SIGNAL,
+		.sigev_signo = SIGUSR1,
+	};
+	struct fake_qp *q;
+	struct lkvfence_rail *rail = new_rail(&q);
+	struct lkvfence_send *send = new_send(G, 1);
+	timer_t timer;
+
+	(void)state;
+	assert_int_equal(lkvfence_send_post(send, rail, writes(1, 8, true), NULL), 0);
+	sigaction(SIGUSR1, &nothing, NULL);
+	assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+	timer_settime(timer, 0, &often, NULL);
+	errno = EXDEV;
+	assert_int_equal(lkvfence_send_drain(send, 300), -ETIMEDOUT);
+	assert_int_equal(errno, EXDEV);
+	timer_delete(timer);
+	lkvfence_send_finish(send);
+	complete_all(q);
+	poll_all(q);
+	destroy(rail);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +357,8 @@ int main(void)
 		FAKE_TEST(too_many_others),
 		FAKE_TEST(nothing_in_flight),
 		FAKE_TEST(broken_queue),
+		FAKE_TEST(deadline_in_a_flood),
+		FAKE_TEST(a_signal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,6 +232,14 @@ static void the_region_objects(void **state)
 	fake.quiet_err = -EOPNOTSUPP;
 	fake_error(q);
 	assert_int_equal(lkvfence_verbs_event(v, FENCE, &e, -1), -EOPNOTSUPP);
+	fake.quiet_err = -EBUSY;
+	assert_int_equal(lkvfence_rail_reset(rail), -ENOTCONN);
+	q->state = IBV_QPS_RTS;
+	assert_int_equal(lkvfence_rail_reset(rail), 0);
+	fake_error(q);
+	/* who polled may have been another thread: the region's words are not here */
+	assert_int_equal(lkvfence_verbs_event(v, FENCE, &e, -1), -EBUSY);
+	assert_errmsg("event: ");
 	/* that the kernel was first is fine */
 	fake.quiet_err = -EALREADY;
 	assert_int_equal(lkvfence_rail_destroy_qp(rail), 0);
@@ -430,6 +438,36 @@ static void taken_away_by_hand(void **state)
 	destroy(rail);
 }
 
+/*
+ * A QP that was used again without a word: what was seen of its last life is not
+ * said of this one.
+ */
+static void reset_without_a_word(void **state)
+{
+	struct lkvfence_recv_attr attr = { .generation = G, .source = 3 };
+	struct ibv_mw_bind_info info = { .addr = 4096, .length = 100 };
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_rail *rail = rail_with(q, 2, 1);
+	struct lkvfence_recv *recv;
+	uint32_t rkey;
+
+	(void)state;
+	fake_error(q);
+	assert_int_equal(lkvfence_rail_flush(rail, 60000), 0);
+	q->state = IBV_QPS_RTS;
+	assert_int_equal(lkvfence_rail_flush(rail, 0), -ENOTCONN);
+	assert_errmsg("lkvfence_rail_reset");
+	assert_int_equal(q->state, IBV_QPS_RTS);
+	assert_int_equal(lkvfence_recv_begin(v, &attr, &recv), 0);
+	assert_int_equal(lkvfence_recv_window(recv, rail, &info, 0, &rkey), -ENOTCONN);
+	assert_int_equal(q->nr_sends, 0);
+	assert_int_equal(lkvfence_rail_reset(rail), 0);
+	assert_int_equal(lkvfence_rail_flush(rail, 0), -ETIMEDOUT);
+	assert_int_equal(q->state, IBV_QPS_ERR);
+	lkvfence_recv_finish(recv, 0);
+	destroy(rail);
+}
+
 /* Not asked about after each receive: half of the queue at a time. */
 static unsigned int queries;
 
@@ -479,6 +517,7 @@ int main(void)
 		FAKE_TEST(receives_are_the_guards),
 		FAKE_TEST(shared_receive_queue),
 		FAKE_TEST(taken_away_by_hand),
+		FAKE_TEST(reset_without_a_word),
 		FAKE_TEST(few_questions),
 	};
 

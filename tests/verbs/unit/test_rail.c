@@ -34,6 +34,31 @@ static void types(void **state)
 	destroy(rail);
 }
 
+/* On iWARP a WRITE completes when it is sent, whatever the QP's type is. */
+static void transports(void **state)
+{
+	static const enum ibv_transport_type no[] = {
+		IBV_TRANSPORT_IWARP, IBV_TRANSPORT_USNIC, IBV_TRANSPORT_USNIC_UDP,
+		IBV_TRANSPORT_UNSPECIFIED, IBV_TRANSPORT_UNKNOWN,
+	};
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_rail_attr attr = attr_of(q);
+	struct ibv_device *device = q->ibv.context->device;
+	struct lkvfence_rail *rail;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(no); i++) {
+		device->transport_type = no[i];
+		assert_int_equal(lkvfence_rail_create(v, &attr, &rail), -EPROTONOSUPPORT);
+		assert_null(rail);
+		assert_errmsg("iWARP");
+	}
+	device->transport_type = IBV_TRANSPORT_IB;
+	assert_int_equal(lkvfence_rail_create(v, &attr, &rail), 0);
+	destroy(rail);
+}
+
 static void states(void **state)
 {
 	static const struct {
@@ -65,7 +90,10 @@ static void wrong_arguments(void **state)
 {
 	struct fake_qp *p = fake_qp(), *q = fake_qp();
 	struct lkvfence_rail_attr attr = attr_of(q);
+	struct lkvfence_verbs_attr none = {};
 	struct lkvfence_rail *rail, *again;
+	struct lkvfence_verbs *other;
+	struct lkvfence_cq *foreign;
 
 	(void)state;
 	attr.send_cq = cq_of(p);
@@ -73,6 +101,17 @@ static void wrong_arguments(void **state)
 	attr = attr_of(q);
 	attr.recv_cq = cq_of(p);
 	assert_int_equal(lkvfence_rail_create(v, &attr, &rail), -EINVAL);
+	/* one that was made for another context would look for the rail there */
+	assert_int_equal(lkvfence_verbs_create(&other, &none), 0);
+	assert_int_equal(lkvfence_cq_create(other, q->ibv.send_cq, &foreign), 0);
+	attr = attr_of(q);
+	attr.send_cq = foreign;
+	assert_int_equal(lkvfence_rail_create(v, &attr, &rail), -EINVAL);
+	attr = attr_of(q);
+	attr.recv_cq = foreign;
+	assert_int_equal(lkvfence_rail_create(v, &attr, &rail), -EINVAL);
+	assert_int_equal(lkvfence_cq_destroy(foreign), 0);
+	assert_int_equal(lkvfence_verbs_destroy(other), 0);
 	attr = attr_of(q);
 	attr.guard = DEPTH + 1;
 	assert_int_equal(lkvfence_rail_create(v, &attr, &rail), -ERANGE);
@@ -430,14 +469,40 @@ static void on_the_wrong_queue(void **state)
 	destroy(b);
 }
 
+/* Connected anew, perhaps to a peer that allows less: what was learned is void. */
+static void another_peer(void **state)
+{
+	struct fake_qp *q;
+	struct lkvfence_rail *rail = new_rail(&q);
+	struct lkvfence_send *send = new_send(G, 1);
+	struct ibv_send_wr *wr = writes(1, 8, true);
+
+	(void)state;
+	assert_int_equal(lkvfence_rail_post(rail, wr, NULL), 0);
+	complete_all(q);
+	poll_all(q);
+	assert_int_equal(lkvfence_rail_reset(rail), 0);
+	wr->opcode = IBV_WR_RDMA_READ;
+	wr->send_flags = 0;
+	assert_int_equal(lkvfence_send_post(send, rail, wr, NULL), 0);
+	lkvfence_send_finish(send);
+	assert_int_equal(q->nr_sends, 2);
+	assert_int_equal(q->sends[1].opcode, IBV_WR_RDMA_READ);
+	complete_all(q);
+	poll_all(q);
+	destroy(rail);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FAKE_TEST(types),
+		FAKE_TEST(transports),
 		FAKE_TEST(states),
 		FAKE_TEST(wrong_arguments),
 		FAKE_TEST(no_guard),
 		FAKE_TEST(too_many),
+		FAKE_TEST(another_peer),
 		FAKE_TEST(completions_of_others),
 		FAKE_TEST(successor),
 		FAKE_TEST(destroyed_in_flight),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* Memory windows: bound, told, taken away, and never twice. */
-#include "window.h"
+#include "windows.h"
 
 static void opened(void **state)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Memory windows on Soft-RoCE, where an invalidated one proves nothing by itself. */
-#include "window.h"
+/* Memory windows on Soft-RoCE, where a key's end is not that of what is executed. */
+#include "windows.h"
 
 /*
  * Soft-RoCE invalidates while a packet is copied that had the key: the QP is moved
@@ -133,6 +133,37 @@ static void reset_on_soft_roce(void **state)
 	}
 }
 
+/* A rail that could not be destroyed goes on as before. */
+static void not_destroyed(void **state)
+{
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_recv *recv = new_recv(G);
+	struct lkvfence_rail *rail;
+
+	(void)state;
+	fake.vendor_id = 0xffffff;
+	rail = rail_with(q, 2, 2);
+	open_window(recv, rail, q);
+	fake.dealloc_mw_err = EBUSY;
+	assert_int_equal(lkvfence_rail_destroy(rail), -EIO);
+	fake.dealloc_mw_err = 0;
+	lkvfence_recv_finish(recv, 0);
+	forget_returned();
+
+	recv = new_recv(G + 1);
+	open_window(recv, rail, q);
+	assert_int_equal(lkvfence_recv_revoke(recv, 0), 0);
+	complete_all(q);
+	poll_all(q);
+	/* on Soft-RoCE this is how it is proven */
+	assert_int_equal(q->state, IBV_QPS_ERR);
+	fake_error(q);
+	poll_all(q);
+	assert_returned(G + 1, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_MW_INVALIDATED);
+	lkvfence_recv_finish(recv, 0);
+	destroy(rail);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +172,7 @@ int main(void)
 		FAKE_TEST(finished_on_soft_roce),
 		FAKE_TEST(soft_roce_without_guard),
 		FAKE_TEST(reset_on_soft_roce),
+		FAKE_TEST(not_destroyed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

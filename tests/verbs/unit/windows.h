@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* What the tests of memory windows have in common. */
-#ifndef WINDOW_H
-#define WINDOW_H
+/* What tests of memory windows have in common. */
+#ifndef TEST_VERBS_WINDOWS_H
+#define TEST_VERBS_WINDOWS_H
 
 #include "fake.h"
 
@@ -47,4 +47,4 @@ static uint32_t open_window(struct lkvfence_recv *recv, struct lkvfence_rail *ra
 	return rkey;
 }
 
-#endif /* WINDOW_H */
+#endif /* TEST_VERBS_WINDOWS_H */
