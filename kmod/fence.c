@@ -4,9 +4,10 @@
  *
  *	fence_admit, fence_begin           fence_take, fence_return
  *	          |                                   |
- *	       WAITING  <-- leases go out and come back
+ *	   WAITING, READY  <-- leases go out and come back
  *	          |
- *	        end()     the one gate: ABORT, RELEASE, time to live, orphans
+ *	        end()     the one gate: ABORT, RELEASE, time to live, orphans,
+ *	          |       all consumers have taken it
  *	          |
  *	        ENDED    --> quarantine, at the deadline, by policy
  *	          |      --> revoking: fence_source_quiet(), fence_source_lost()
@@ -35,51 +36,6 @@
 
 #include "fence.h"
 #include "fence_index.h"
-
-/*
- * Bound leases
- */
-
-/* The lease counts for its source from now on. */
-static void attach(struct fence_transfer *t, struct fence_lease *lease)
-{
-	lease->transfer = t;
-	INIT_LIST_HEAD(&lease->of_source);
-	list_add_tail(&lease->of_source, &lease->bound->leases);
-	lease->bound->nr_leases++;
-	t->nr_bound++;
-}
-
-static void attach_all(struct fence_transfer *t)
-{
-	struct rb_node *n;
-
-	for_each_lease(t, n) {
-		if (to_lease(n)->bound)
-			attach(t, to_lease(n));
-	}
-}
-
-/* The lease is proven, or its transfer released: its source is done with it. */
-static void detach(struct fence *f, struct fence_transfer *t,
-		   struct fence_lease *lease)
-{
-	if (!lease->bound)
-		return;
-	list_del_init(&lease->of_source);
-	if (!--lease->bound->nr_leases)
-		f->source_idle = true;
-	lease->bound = NULL;
-	t->nr_bound--;
-}
-
-static void detach_all(struct fence *f, struct fence_transfer *t)
-{
-	struct rb_node *n;
-
-	for_each_lease(t, n)
-		detach(f, t, to_lease(n));
-}
 
 bool fence_revocable(const struct fence_transfer *t)
 {
@@ -199,13 +155,21 @@ static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 	tell(f, t, FENCE_NEWS_RELEASED);
 }
 
-/* Release an ended transfer if every lease is proven quiet (L2). */
+/*
+ * Release an ended transfer if every lease is proven quiet (L2). One that every
+ * consumer has taken ends by that.
+ */
 static void settle(struct fence *f, struct fence_transfer *t, u64 now)
 {
 	u32 outcome = LKVFENCE_OUTCOME_DRAINED;
 
-	if (t->state != LKVFENCE_STATE_ENDED || t->unproven)
+	if (t->unproven)
 		return;
+	if (fence_alive(t)) {
+		if (fence_all_taken(t))
+			fence_finish(f, t, now);
+		return;
+	}
 	if (t->reason == LKVFENCE_REASON_FINISHED)
 		outcome = LKVFENCE_OUTCOME_COMPLETED;
 	else if (t->revoked)
@@ -247,10 +211,14 @@ static bool start_revoking(struct fence *f, struct fence_transfer *t,
 static void end(struct fence *f, struct fence_transfer *t, u32 reason,
 		u64 timeout_ns, const struct fence_limits *limits, u64 now)
 {
+	if (t->state == LKVFENCE_STATE_READY)
+		f->transfers_ready--;
 	t->state = LKVFENCE_STATE_ENDED;
 	t->reason = reason;
 	t->ended_ns = now;
 	rb_erase(&t->by_tag, &f->tags);
+	if (t->offered)
+		tell(f, t, FENCE_NEWS_OVER);
 	if (!t->unproven) {
 		/* Nothing to hold for, and told as the release only. */
 		settle(f, t, now);
@@ -416,7 +384,7 @@ int fence_take(struct fence *f, struct fence_transfer *t,
 {
 	struct fence_source *s;
 
-	if (t->state != LKVFENCE_STATE_WAITING)
+	if (!fence_alive(t))
 		return -ECANCELED;
 	if (find_lease(t, lease->source))
 		return -EEXIST;
@@ -433,6 +401,31 @@ int fence_take(struct fence *f, struct fence_transfer *t,
 		attach(t, lease);
 	}
 	start_life(f, t, now);
+	return 0;
+}
+
+int fence_ready(struct fence *f, struct fence_transfer *t, u64 ttl_ns,
+		u32 consumers, u64 now)
+{
+	bool renewal = t->state == LKVFENCE_STATE_READY;
+
+	if (!fence_alive(t))
+		return -ECANCELED;
+	if (!t->offered || (renewal && consumers && consumers != t->consumers))
+		return -EINVAL;
+	/* L4: a renewal only ever moves it later. */
+	if (renewal && ttl_ns && (RB_EMPTY_NODE(&t->clock.node) ||
+				  now + ttl_ns <= (u64)t->clock.expires))
+		return 0;
+	if (!renewal) {
+		t->state = LKVFENCE_STATE_READY;
+		t->consumers = consumers;
+		t->ttl_ns = 0;
+		f->transfers_ready++;
+	}
+	stop_clock(f, t);
+	if (ttl_ns)
+		set_clock(f, t, now + ttl_ns);
 	return 0;
 }
 
@@ -491,6 +484,8 @@ static void prove(struct fence *f, struct fence_transfer *t,
 		t->weakest = evidence;
 	if (state == LKVFENCE_LEASE_REVOKED)
 		t->revoked = true;
+	else
+		t->taken += lease->pulled;
 	f->counts.evidence[evidence]++;
 }
 
@@ -527,7 +522,7 @@ int fence_return(struct fence *f, u64 generation, u32 source, u32 status,
 		return -EOPNOTSUPP;
 	}
 
-	if (t->state == LKVFENCE_STATE_WAITING)
+	if (fence_alive(t))
 		f->counts.returns_early++;
 	if (status == LKVFENCE_STATUS_FAILED) {
 		/* L4: given back, but still without proof. */
@@ -568,7 +563,7 @@ void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
 	u64 deadline;
 
 	tighten(t, policy);
-	if (t->state == LKVFENCE_STATE_WAITING) {
+	if (fence_alive(t)) {
 		end(f, t, reason, timeout_ns ?: limits->default_ns, limits, now);
 		return;
 	}
@@ -646,7 +641,7 @@ u32 fence_expire(struct fence *f, const struct fence_limits *limits, u64 now,
 			container_of(timerqueue_getnext(&f->clock),
 				     struct fence_transfer, clock);
 
-		if (t->state == LKVFENCE_STATE_WAITING)
+		if (fence_alive(t))
 			end(f, t, LKVFENCE_REASON_EXPIRED, limits->default_ns,
 			    limits, now);
 		else if (!(fence_policy(t) & REVOKES) ||
@@ -703,7 +698,7 @@ u32 fence_source_end(struct fence *f, struct fence_source *s,
 	for (nr = 0; nr < max && (lease = first_of(&s->leases)); nr++) {
 		list_move_tail(&lease->of_source, &s->ended);
 		/* L6b. It has this lease out, so it is held. */
-		if (lease->transfer->state == LKVFENCE_STATE_WAITING)
+		if (fence_alive(lease->transfer))
 			end(f, lease->transfer, LKVFENCE_REASON_REVOKED,
 			    limits->default_ns, limits, now);
 	}

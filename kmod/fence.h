@@ -70,6 +70,7 @@ struct fence_source {
  * @source: whose; set by the caller
  * @state: enum lkvfence_lease_state
  * @evidence: enum lkvfence_evidence, once drained or revoked
+ * @pulled: it answered a pull: drained, that consumer has what it wanted
  */
 struct fence_lease {
 	struct rb_node node;
@@ -79,6 +80,7 @@ struct fence_lease {
 	u32 source;
 	u8 state;
 	u8 evidence;
+	bool pulled;
 };
 
 /* What there is to tell of a transfer; bits. */
@@ -86,11 +88,12 @@ struct fence_lease {
 #define FENCE_NEWS_QUARANTINED	BIT(1)	/* past its deadline, slots stay out */
 #define FENCE_NEWS_RELEASED	BIT(2)	/* slots are back; the fence forgot it */
 #define FENCE_NEWS_REVOKING	BIT(3)	/* the sources of its leases must be revoked */
+#define FENCE_NEWS_OVER		BIT(4)	/* an offered one ended: pull_over() */
 
 /**
  * struct fence_transfer - one use of a set of slots
- * @tag: set by the caller, like @ttl_ns, @policy, @ranges and @nr_ranges,
- *	before fence_admit()
+ * @tag: set by the caller, like @ttl_ns, @policy, @ranges, @nr_ranges and
+ *	@offered, before fence_admit()
  * @ttl_ns: how long after its first lease it is ended as expired; 0: never
  * @ranges: its slots
  * @nr_ranges: how many ranges
@@ -106,6 +109,8 @@ struct fence_lease {
  * @nr_leases: how many
  * @unproven: how many of them prove nothing: out, or returned as failed
  * @nr_bound: how many of these are bound
+ * @consumers: how many will pull it; 0: nobody knows
+ * @taken: how many of them have: pulled leases that were drained
  * @begun_ns: when it began
  * @ended_ns: when it ended
  * @quarantined_ns: when its deadline passed, if it went into quarantine
@@ -123,6 +128,7 @@ struct fence_lease {
  * @fell_back: it is counted as one that wasn't revoked
  * @quarantined: it is in quarantine
  * @forced: it was released by an administrator
+ * @offered: it is to be pulled
  */
 struct fence_transfer {
 	u64 tag;
@@ -143,6 +149,8 @@ struct fence_transfer {
 	u32 nr_leases;
 	u32 unproven;
 	u32 nr_bound;
+	u32 consumers;
+	u32 taken;
 
 	u64 begun_ns;
 	u64 ended_ns;
@@ -162,6 +170,7 @@ struct fence_transfer {
 	bool fell_back;
 	bool quarantined;
 	bool forced;
+	bool offered;
 };
 
 /*
@@ -218,6 +227,7 @@ struct fence_counts {
  * @transfers_alive: unreleased transfers
  * @transfers_held: of these, ended ones
  * @transfers_quarantined: of these, those in quarantine
+ * @transfers_ready: transfers that may be pulled
  * @counts: counters
  */
 struct fence {
@@ -241,6 +251,7 @@ struct fence {
 	u64 transfers_alive;
 	u64 transfers_held;
 	u64 transfers_quarantined;
+	u64 transfers_ready;
 	struct fence_counts counts;
 };
 
@@ -336,6 +347,20 @@ void fence_begin(struct fence *f, struct fence_transfer *t, u64 generation,
  */
 int fence_take(struct fence *f, struct fence_transfer *t,
 	       struct fence_lease *lease, u32 max_leases, u64 now);
+
+/**
+ * fence_ready() - an offered transfer's data is there; or a renewal of that
+ * @f: the fence
+ * @t: the transfer
+ * @ttl_ns: it expires so long after now; 0: never
+ * @consumers: how many will pull it; 0: nobody knows, or as before
+ * @now: the time
+ *
+ * Return: 0; -ECANCELED it has ended (L3); -EINVAL it wasn't offered, or a
+ * renewal names another number of consumers.
+ */
+int fence_ready(struct fence *f, struct fence_transfer *t, u64 ttl_ns,
+		u32 consumers, u64 now);
 
 /**
  * fence_return() - a lease comes back (L4, L5)
@@ -478,6 +503,18 @@ u32 fence_source_quiet(struct fence *f, struct fence_source *s, u32 evidence,
  * Return: as in fence_source_end().
  */
 u32 fence_source_lost(struct fence *f, struct fence_source *s, u32 max);
+
+/* Leases may be granted: it is WAITING or READY. */
+static inline bool fence_alive(const struct fence_transfer *t)
+{
+	return t->state < LKVFENCE_STATE_ENDED;
+}
+
+/* Has every consumer that READY spoke of taken it? */
+static inline bool fence_all_taken(const struct fence_transfer *t)
+{
+	return t->consumers && t->taken >= t->consumers;
+}
 
 /* Does the region accept it as proof? */
 static inline bool fence_accepts(const struct fence *f, u32 evidence)

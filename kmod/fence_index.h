@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How fence.c finds things: trees. Only fence.c includes this; the functions are
- * here so that they are compiled as part of it.
+ * How fence.c finds things: trees, and the lists of what is bound. Only fence.c
+ * includes this; the functions are here so that they are compiled as part of it.
  */
 #ifndef LKVFENCE_FENCE_INDEX_H
 #define LKVFENCE_FENCE_INDEX_H
@@ -65,6 +65,7 @@ static bool add_lease(struct fence_transfer *t, struct fence_lease *lease)
 	lease->state = LKVFENCE_LEASE_OUT;
 	lease->evidence = LKVFENCE_EVIDENCE_NONE;
 	lease->bound = NULL;
+	lease->pulled = false;
 	rb_link_node(&lease->node, parent, link);
 	rb_insert_color(&lease->node, &t->leases);
 	t->nr_leases++;
@@ -186,6 +187,51 @@ int fence_lookup(const struct fence *f, u64 generation,
 static struct fence_lease *to_lease(struct rb_node *n)
 {
 	return rb_entry(n, struct fence_lease, node);
+}
+
+/*
+ * Bound leases
+ */
+
+/* The lease counts for its source from now on. */
+static void attach(struct fence_transfer *t, struct fence_lease *lease)
+{
+	lease->transfer = t;
+	INIT_LIST_HEAD(&lease->of_source);
+	list_add_tail(&lease->of_source, &lease->bound->leases);
+	lease->bound->nr_leases++;
+	t->nr_bound++;
+}
+
+static void attach_all(struct fence_transfer *t)
+{
+	struct rb_node *n;
+
+	for_each_lease(t, n) {
+		if (to_lease(n)->bound)
+			attach(t, to_lease(n));
+	}
+}
+
+/* The lease is proven, or its transfer released: its source is done with it. */
+static void detach(struct fence *f, struct fence_transfer *t,
+		   struct fence_lease *lease)
+{
+	if (!lease->bound)
+		return;
+	list_del_init(&lease->of_source);
+	if (!--lease->bound->nr_leases)
+		f->source_idle = true;
+	lease->bound = NULL;
+	t->nr_bound--;
+}
+
+static void detach_all(struct fence *f, struct fence_transfer *t)
+{
+	struct rb_node *n;
+
+	for_each_lease(t, n)
+		detach(f, t, to_lease(n));
 }
 
 #endif /* LKVFENCE_FENCE_INDEX_H */

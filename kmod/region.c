@@ -22,6 +22,7 @@
 #include "main.h"
 #include "region.h"
 #include "source.h"
+#include "ticket.h"
 
 /* Transfers orphaned before others get the region's lock. */
 #define BATCH		64
@@ -41,8 +42,14 @@
 static DEFINE_MUTEX(regions_lock);
 static LIST_HEAD(regions);
 static u32 nr_regions;
+/* All of them are u64. */
+struct counts {
+	struct fence_counts fence;
+	struct pull_counts pulls;
+};
+
 /* Counters of regions that are gone. */
-static struct fence_counts retired_counts;
+static struct counts retired_counts;
 
 /*
  * Transfers
@@ -194,6 +201,17 @@ void region_log_report(struct region *r, const struct lkvfence_report *report)
 			  report->nr_slots, what);
 }
 
+/* News that are for the kernel itself. */
+static void act_on(struct region *r, struct fence_transfer *t, u32 bits)
+{
+	struct pull_limits limits = param_pull_limits();
+
+	if (bits & FENCE_NEWS_REVOKING)
+		sources_revoke(r, t);
+	if (bits & FENCE_NEWS_OVER)
+		pull_over(&r->pulls, t, &limits, ktime_get_ns());
+}
+
 void region_settle(struct region *r, const struct handle *caller, u32 mute)
 {
 	struct fence_transfer *ft;
@@ -204,9 +222,9 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 		struct transfer *t = to_transfer(ft);
 
 		log_news(r, ft, bits);
-		if (unlikely(bits & FENCE_NEWS_REVOKING)) {
-			sources_revoke(r, ft);
-			bits &= ~FENCE_NEWS_REVOKING;
+		if (unlikely(bits & (FENCE_NEWS_REVOKING | FENCE_NEWS_OVER))) {
+			act_on(r, ft, bits);
+			bits &= ~(FENCE_NEWS_REVOKING | FENCE_NEWS_OVER);
 		}
 		if (bits & FENCE_NEWS_RELEASED)
 			list_del_init(&t->owned);
@@ -217,6 +235,8 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 	}
 	if (unlikely(r->fence.source_idle))
 		sources_sweep(r);
+	if (unlikely(r->pulls.active))
+		tickets_settle(r);
 	clock_update(r);
 }
 
@@ -235,6 +255,8 @@ struct handle *handle_alloc(struct region *r)
 	INIT_LIST_HEAD(&h->unread);
 	INIT_LIST_HEAD(&h->sources);
 	INIT_LIST_HEAD(&h->unread_sources);
+	h->tickets = RB_ROOT;
+	INIT_LIST_HEAD(&h->unread_tickets);
 	init_waitqueue_head(&h->wait);
 	mutex_init(&h->read_lock);
 	spin_lock_init(&h->spare_lock);
@@ -253,6 +275,7 @@ static bool orphan_some(struct handle *h, const struct fence_limits *limits)
 
 	mutex_lock(&r->lock);
 	sources_leave(h);
+	nr -= tickets_leave(h, nr);
 	while (nr && !list_empty(&h->transfers)) {
 		t = list_first_entry(&h->transfers, struct transfer, owned);
 		list_del_init(&t->owned);
@@ -348,6 +371,7 @@ static struct region *region_alloc(const struct lkvfence_open *arg)
 	r->base = arg->base;
 	mutex_init(&r->lock);
 	fence_init(&r->fence, arg->nr_slots, taken, owner);
+	pulls_init(&r->pulls, &r->fence);
 	/* L5: what was issued before, in a region of this name too, is stale. */
 	r->fence.last_generation = generation_last();
 	clock_init(r);
@@ -468,15 +492,22 @@ struct region *region_open(struct lkvfence_open *arg)
 	return err ? ERR_PTR(err) : r;
 }
 
-static void add_counts(struct fence_counts *sum, const struct fence_counts *c)
+static void add(void *sum, const void *counts, size_t size)
 {
-	const u64 *from = (const u64 *)c;
-	u64 *to = (u64 *)sum;
-	u32 i;
+	const u64 *from = counts;
+	u64 *to = sum;
+	size_t i;
 
-	BUILD_BUG_ON(sizeof(*c) % sizeof(u64));
-	for (i = 0; i < sizeof(*c) / sizeof(u64); i++)
+	for (i = 0; i < size / sizeof(u64); i++)
 		to[i] += from[i];
+}
+
+static void add_counts(struct counts *sum, const struct region *r)
+{
+	BUILD_BUG_ON(sizeof(sum->fence) % sizeof(u64));
+	BUILD_BUG_ON(sizeof(sum->pulls) % sizeof(u64));
+	add(&sum->fence, &r->fence.counts, sizeof(sum->fence));
+	add(&sum->pulls, &r->pulls.counts, sizeof(sum->pulls));
 }
 
 static u64 region_alive(struct region *r)
@@ -487,6 +518,15 @@ static u64 region_alive(struct region *r)
 	alive = r->fence.transfers_alive;
 	mutex_unlock(&r->lock);
 	return alive;
+}
+
+/* There is nobody any more whom tombstones could tell anything. */
+static void bury(struct region *r)
+{
+	mutex_lock(&r->lock);
+	pull_bury(&r->pulls);
+	tickets_settle(r);
+	mutex_unlock(&r->lock);
 }
 
 /* Drop @handles handles of a region, and the region itself if unused. */
@@ -505,7 +545,8 @@ static void leave(struct region *r, u32 handles)
 		r->retired = true;
 		list_del(&r->node);
 		nr_regions--;
-		add_counts(&retired_counts, &r->fence.counts);
+		bury(r);
+		add_counts(&retired_counts, r);
 		clock_stop(r);
 		/* Waits for readers in sysfs; these take only region->lock. */
 		kobject_del(&r->kobj);
@@ -530,8 +571,11 @@ void region_close(struct region *r)
  * Statistics
  */
 
-static void copy_counts(struct lkvfence_stat *stat, const struct fence_counts *c)
+static void copy_counts(struct lkvfence_stat *stat, const struct counts *counts)
 {
+	const struct fence_counts *c = &counts->fence;
+	const struct pull_counts *p = &counts->pulls;
+
 	BUILD_BUG_ON(sizeof(stat->released) != sizeof(c->released));
 	stat->begun = c->begun;
 	memcpy(stat->released, c->released, sizeof(stat->released));
@@ -557,11 +601,16 @@ static void copy_counts(struct lkvfence_stat *stat, const struct fence_counts *c
 	stat->strays = c->strays;
 	stat->strays_late = c->strays_late;
 	stat->mismatches = c->mismatches;
+	stat->pulls = p->pulls;
+	stat->pulls_granted = p->pulls_granted;
+	stat->pulls_refused = p->pulls_refused;
+	stat->pulls_closed = p->pulls_closed;
+	stat->refused_early = p->refused_early;
 }
 
 /* Add one region's gauges to @stat, and its counters to @counts. */
 static void sum_region(struct region *r, struct lkvfence_stat *stat,
-		       struct fence_counts *counts)
+		       struct counts *counts)
 {
 	struct fence *f = &r->fence;
 	struct fence_transfer *oldest;
@@ -575,11 +624,14 @@ static void sum_region(struct region *r, struct lkvfence_stat *stat,
 	stat->transfers_held += f->transfers_held;
 	stat->transfers_quarantined += f->transfers_quarantined;
 	stat->sources += f->nr_sources;
+	stat->transfers_ready += f->transfers_ready;
+	stat->tickets += r->pulls.nr_tickets;
+	stat->tombstones += r->pulls.nr_dead + r->pulls.nr_early;
 	oldest = list_first_entry_or_null(&f->held, struct fence_transfer, held);
 	if (oldest)
 		stat->oldest_hold_ns = max(stat->oldest_hold_ns,
 					   ktime_get_ns() - oldest->ended_ns);
-	add_counts(counts, &f->counts);
+	add_counts(counts, r);
 	mutex_unlock(&r->lock);
 	/* Changes under regions_lock; one value on its own may be any of them. */
 	stat->handles += READ_ONCE(r->handles);
@@ -587,7 +639,7 @@ static void sum_region(struct region *r, struct lkvfence_stat *stat,
 
 void region_stat(struct region *r, struct lkvfence_stat *stat)
 {
-	struct fence_counts counts = {};
+	struct counts counts = {};
 
 	memset(stat, 0, sizeof(*stat));
 	sum_region(r, stat, &counts);
@@ -601,7 +653,7 @@ void region_stat(struct region *r, struct lkvfence_stat *stat)
  * References to all regions there are, and the counters of those that are
  * gone, of one instant: a region that goes from now on is still counted once.
  */
-static struct region **all_regions(u32 *nr, struct fence_counts *gone)
+static struct region **all_regions(u32 *nr, struct counts *gone)
 {
 	struct region **all, *r;
 	u32 i = 0;
@@ -622,7 +674,7 @@ static struct region **all_regions(u32 *nr, struct fence_counts *gone)
 
 int regions_stat(struct lkvfence_stat *stat, u32 *nr)
 {
-	struct fence_counts counts;
+	struct counts counts;
 	struct region **all;
 	u32 i;
 

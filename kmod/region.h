@@ -8,7 +8,7 @@
  *   handle->read_lock   one reader at a time takes events; held while copying
  *                       to user space, so nothing else may wait for it (L9)
  *   regions_lock        the table of regions, and each one's number of handles
- *   region->lock        the fence, its transfers, who owns them, and the
+ *   region->lock        the fence, its transfers, who owns them, pulls, and the
  *                       handles' event queues. No user memory is touched and
  *                       nothing is allocated under it; it is a mutex because
  *                       taking and giving back many ranges takes its time
@@ -34,6 +34,7 @@
 #include <linux/workqueue.h>
 
 #include "fence.h"
+#include "pull.h"
 
 /*
  * For what users ask for (L10): charged to them; when their limit is reached
@@ -55,6 +56,7 @@
  * @base: address of slot 0; told, not used
  * @lock: see above
  * @fence: the slots; guarded by @lock
+ * @pulls: who asks for what is in them; guarded by @lock
  * @timer: fires at @armed
  * @armed: U64_MAX, or when @timer fires; guarded by @lock
  * @work: acts on what the timer saw
@@ -75,6 +77,7 @@ struct region {
 
 	struct mutex lock;	/* see above */
 	struct fence fence;
+	struct pulls pulls;
 	struct hrtimer timer;
 	u64 armed;
 	struct work_struct work;
@@ -89,8 +92,10 @@ struct region {
  * @unread: transfers with events to read; guarded by region->lock
  * @sources: sources that it bound; guarded by region->lock
  * @unread_sources: of these, those with an event to read; guarded likewise
- * @nr_unread: entries of @unread and @unread_sources; written under
- *	region->lock, poll(2) looks without
+ * @tickets: its pulls that wait for an answer; guarded likewise
+ * @unread_tickets: those that were answered; guarded likewise
+ * @nr_unread: entries of @unread, @unread_sources and @unread_tickets; written
+ *	under region->lock, poll(2) looks without
  * @wait: readers
  * @read_lock: see above
  * @spare_lock: guards @spare and @nr_spare; nothing is taken under it
@@ -103,6 +108,8 @@ struct handle {
 	struct list_head unread;
 	struct list_head sources;
 	struct list_head unread_sources;
+	struct rb_root tickets;
+	struct list_head unread_tickets;
 	u32 nr_unread;
 	wait_queue_head_t wait;
 	struct mutex read_lock;	/* see above */
@@ -239,7 +246,7 @@ void lease_free(struct fence_lease *lease);
 
 /* clock.c */
 void clock_init(struct region *r);
-/* Arm the timer for the fence's next deadline. @r is locked. */
+/* Arm the timer for the next deadline of fence and pulls. @r is locked. */
 void clock_update(struct region *r);
 /* The timer does not fire any more. @r is not locked, and has no transfers. */
 void clock_stop(struct region *r);

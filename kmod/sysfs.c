@@ -112,6 +112,14 @@ static struct value values[] = {
 	VALUE(strays, strays),
 	VALUE(strays_late, strays_late),
 	VALUE(mismatches, mismatches),
+	VALUE(transfers_ready, transfers_ready),
+	VALUE(tickets, tickets),
+	VALUE(tombstones, tombstones),
+	VALUE(pulls, pulls),
+	VALUE(pulls_granted, pulls_granted),
+	VALUE(pulls_refused, pulls_refused),
+	VALUE(pulls_closed, pulls_closed),
+	VALUE(refused_early, refused_early),
 };
 
 static ssize_t abi_show(struct device *dev, struct device_attribute *attr,
@@ -202,6 +210,10 @@ static struct object_value objects[] = {
 	OBJECT(leases_destroyed, objects_destroyed, OBJECT_LEASE),
 	OBJECT(sources_created, objects_created, OBJECT_SOURCE),
 	OBJECT(sources_destroyed, objects_destroyed, OBJECT_SOURCE),
+	OBJECT(offers_created, objects_created, OBJECT_OFFER),
+	OBJECT(offers_destroyed, objects_destroyed, OBJECT_OFFER),
+	OBJECT(tickets_created, objects_created, OBJECT_TICKET),
+	OBJECT(tickets_destroyed, objects_destroyed, OBJECT_TICKET),
 };
 
 static struct attribute *object_attrs[ARRAY_SIZE(objects) + 1];

@@ -50,6 +50,10 @@ static int do_info(struct handle *h, void *argp)
 		.revoke_ns		= limits.revoke_ns,
 		.max_sources		= param_max_sources(),
 		.max_qps		= MAX_QPS,
+		.unclaimed_ns		= param_unclaimed_ns(),
+		.tombstone_ns		= param_pull_limits().tombstone_ns,
+		.max_tombstones		= param_pull_limits().max_tombstones,
+		.max_pulls		= param_max_pulls(),
 		.version		= LKVFENCE_MODULE_VERSION,
 	};
 	return 0;
@@ -153,14 +157,14 @@ static int do_open(struct lkvfence_open *arg, void __user *uarg, size_t size)
 
 /* The ABI, for good: structs grow at the end, and these are those of ABI 1. */
 static_assert(sizeof(struct lkvfence_range) == 8);
-static_assert(sizeof(struct lkvfence_info) == 120);
+static_assert(sizeof(struct lkvfence_info) == 144);
 static_assert(sizeof(struct lkvfence_open) == 112);
-static_assert(sizeof(struct lkvfence_stat) == 528);
+static_assert(sizeof(struct lkvfence_stat) == 592);
 static_assert(sizeof(struct lkvfence_begin) == 96);
 static_assert(sizeof(struct lkvfence_take) == 24);
 static_assert(sizeof(struct lkvfence_return_item) == 24);
 static_assert(sizeof(struct lkvfence_return) == 24);
-static_assert(sizeof(struct lkvfence_abort) == 64);
+static_assert(sizeof(struct lkvfence_abort) == 72);
 static_assert(sizeof(struct lkvfence_release) == 32);
 static_assert(sizeof(struct lkvfence_lease) == 8);
 static_assert(sizeof(struct lkvfence_query) == 128);
@@ -171,6 +175,9 @@ static_assert(sizeof(struct lkvfence_source) == 96);
 static_assert(sizeof(struct lkvfence_quiet) == 24);
 static_assert(sizeof(struct lkvfence_report) == 24);
 static_assert(sizeof(struct lkvfence_query_source) == 112);
+static_assert(sizeof(struct lkvfence_ready) == 40);
+static_assert(sizeof(struct lkvfence_pull) == 56);
+static_assert(sizeof(struct lkvfence_withdraw) == 16);
 
 union command_arg {
 	u32 size;
@@ -188,6 +195,9 @@ union command_arg {
 	struct lkvfence_quiet quiet;
 	struct lkvfence_report report;
 	struct lkvfence_query_source query_source;
+	struct lkvfence_ready ready;
+	struct lkvfence_pull pull;
+	struct lkvfence_withdraw withdraw;
 };
 
 /**
@@ -207,12 +217,12 @@ struct command {
 
 /* By number, less that of STAT. */
 static const struct command commands[] = {
-	COMMAND(lkvfence_stat, mismatches, call_stat),
+	COMMAND(lkvfence_stat, refused_early, call_stat),
 	COMMAND(lkvfence_begin, state, call_begin),
 	COMMAND(lkvfence_begin, state, call_hold),
 	COMMAND(lkvfence_take, pad, call_take),
 	COMMAND(lkvfence_return, nr_accepted, call_return),
-	COMMAND(lkvfence_abort, reason_in_force, call_abort),
+	COMMAND(lkvfence_abort, nr_ended, call_abort),
 	COMMAND(lkvfence_release, pad, call_release),
 	COMMAND(lkvfence_query, comm, call_query),
 	COMMAND(lkvfence_adopt, generation, call_adopt),
@@ -220,6 +230,9 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_quiet, evidence, call_quiet),
 	COMMAND(lkvfence_report, nr_slots, call_report),
 	COMMAND(lkvfence_query_source, peer, call_query_source),
+	COMMAND(lkvfence_ready, deadline_ns, call_ready),
+	COMMAND(lkvfence_pull, ticket, call_pull),
+	COMMAND(lkvfence_withdraw, ticket, call_withdraw),
 };
 
 static const struct command info_command = COMMAND(lkvfence_info, version, do_info);
