@@ -303,6 +303,12 @@ void pull_over(struct pulls *p, struct fence_transfer *t,
 	list_for_each_entry_safe(k, next, &o->tickets, waiting)
 		answer(p, k, o->generation, t->reason, now);
 	p->nr_offers--;
+	if (o->next) {
+		/* The tag stands for that one from now on. */
+		o->generation = 0;
+		bury(p, o, o->next, limits, now);
+		return;
+	}
 	/* Nobody is left who could come late. */
 	if (t->reason == LKVFENCE_REASON_FINISHED && fence_all_taken(t))
 		drop(p, o);
@@ -325,6 +331,10 @@ void pull_ask(struct pulls *p, struct pull_ticket *k, u64 unclaimed_ns,
 			return;
 		}
 	} else if (o && !is_early(o) && o->generation <= k->generation) {
+		if (o->next) {
+			answer(p, k, 0, o->next, now);
+			return;
+		}
 		o = NULL;
 	}
 
@@ -368,8 +378,13 @@ bool pull_abort_early(struct pulls *p, struct pull_offer *o, u64 tag, u64 after,
 	struct pull_offer *old = find_offer(p, tag);
 
 	/* Abort may come twice; the second one must not hit the tag's next use. */
-	if (old && (is_early(old) || old->generation > after))
+	if (old && (is_early(old) || old->generation > after || old->next))
 		return false;
+	if (old && old->transfer) {
+		old->next = reason;
+		refuse_unclaimed(p, tag, reason, now);
+		return false;
+	}
 	o->tag = tag;
 	replace(p, o);
 	bury(p, o, reason, limits, now);

@@ -33,6 +33,7 @@
  * @generation: its generation; 0: no such transfer was begun, it was aborted early
  * @forget_ns: of a tombstone: when it is forgotten
  * @reason: of a tombstone: enum lkvfence_reason
+ * @next: of a transfer: the tag's next one was aborted early, for this reason; else 0
  * @spent: of one that was aborted early: it has refused a BEGIN
  */
 struct pull_offer {
@@ -44,6 +45,7 @@ struct pull_offer {
 	u64 generation;
 	u64 forget_ns;
 	u8 reason;
+	u8 next;
 	bool spent;
 };
 
@@ -234,7 +236,8 @@ void pull_close(struct pulls *p, struct pull_ticket *k);
  * @now: the time
  *
  * Where the tombstone of that tag is of what is meant, this is a repetition and
- * changes nothing. Otherwise tickets for the tag are refused.
+ * changes nothing. Otherwise tickets for the tag are refused. Where the tag's
+ * transfer is not meant and has not ended, it is remembered with that.
  *
  * Return: whether @o is in use.
  */
