@@ -72,19 +72,11 @@ static void others(void)
 /* A late one, of a use that is over. */
 static void late(void)
 {
-	uint64_t g = offer(f, 20, 0, 4, 0), next;
-	struct lkvfence_begin b = want(20, 0, 4, 1);
+	uint64_t g = offer(f, 20, 0, 4, 0);
 
 	need(!lkvfence_release(f, g), "RELEASE");
 	gives(lkvfence_abort_early(f, 20, 0), 0, "ABORT of what has ended");
 	gives(offers(20), 0, "is too late, and not early");
-
-	next = offer(f, 20, 0, 4, 1);
-	gives(lkvfence_abort_early(f, 20, next), 0, "ABORT of what comes after this one");
-	check(query(f, next).state == LKVFENCE_STATE_WAITING, "leaves this one alone");
-	need(!drained(f, next, 1) && !lkvfence_release(f, next), "RELEASE");
-	gives(lkvfence_abort_early(f, 20, next), 0, "the same when it is over");
-	gives(lkvfence_offer(f, &b), -ECANCELED, "refuses the one after it");
 
 	/* When all have taken it, nothing is known any more: but the generation says it. */
 	g = offer(f, 21, 0, 4, 0);
@@ -93,6 +85,44 @@ static void late(void)
 	event(f);
 	gives(lkvfence_abort_generation(f, g), -ESTALE, "ABORT by generation hits nothing else");
 	gives(offers(21), 0, "the tag can be used");
+}
+
+/* The next use of a tag is aborted, while this one lives, and when it is over. */
+static void the_next(bool take)
+{
+	uint64_t g = offer(f, 22, 0, 4, 0), after, before;
+	struct lkvfence_pull p = a_pull(22, 101);
+	struct lkvfence_event e;
+
+	p.generation = g;
+	need(!lkvfence_pull(consumer, &p), "PULL");
+	before = pull(consumer, 22, 102);
+	gives(lkvfence_abort_early(f, 22, g), 0, "ABORT of what comes after this one");
+	check(query(f, g).state == LKVFENCE_STATE_WAITING, "leaves this one alone");
+	e = at_once(consumer);
+	check(is_refused(&e, p.ticket, LKVFENCE_REASON_ABORTED) && !e.generation,
+	      "a pull of that is refused");
+	need(!lkvfence_pull(consumer, &p), "PULL");
+	check(refused(consumer, p.ticket, LKVFENCE_REASON_ABORTED), "so is one that comes later");
+	gives(lkvfence_abort_early(f, 22, g), 0, "ABORT again");
+	check(silent(consumer), "a pull of this one waits");
+	need(!ready(f, g, 0, 1), "READY");
+	check(granted(consumer, before, g), "and is granted");
+	need(!drained(consumer, g, 102), "RETURN");
+	need(event(f).generation == g, "the end");
+	if (take) {
+		after = pull(consumer, 22, 103);
+		check(refused(consumer, after, LKVFENCE_REASON_ABORTED),
+		      "a pull when it is over is one of the next");
+	}
+	gives(offers(22), -ECANCELED, "the next one is refused");
+	gives(offers(22), 0, "once");
+
+	g = offer(f, 23, 0, 4, 0);
+	need(!lkvfence_release(f, g), "RELEASE");
+	gives(lkvfence_abort_early(f, 23, g), 0, "ABORT of the next when this one is over");
+	gives(offers(23), -ECANCELED, "refuses that");
+	gives(offers(23), 0, "once");
 }
 
 /* While it waits for the offer, for a bounded time. */
@@ -117,6 +147,8 @@ int main(void)
 	once();
 	others();
 	late();
+	the_next(true);
+	the_next(false);
 	/* What these left, so that it doesn't count. */
 	lkvfence_close(consumer);
 	lkvfence_close(f);
