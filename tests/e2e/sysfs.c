@@ -144,7 +144,7 @@ static uint64_t pull(struct lkvfence *f, uint64_t tag)
 }
 
 /* Pulls that are granted, refused and closed; and an offer that comes too late. */
-static void use_pulls(struct lkvfence *f, const char *name)
+static void use_pulls(struct lkvfence *f, const char *name, uint64_t tag)
 {
 	struct lkvfence_ready r = { .consumers = 1 };
 	struct lkvfence_begin b = want(3, 60, 1, 0);
@@ -158,8 +158,8 @@ static void use_pulls(struct lkvfence *f, const char *name)
 	need(!lkvfence_withdraw(f, pull(f, 3)), "WITHDRAW");
 	pull(other, 3);
 	lkvfence_close(other);
-	need(!lkvfence_abort_early(f, 4, 0), "ABORT");
-	b = want(4, 60, 1, 0);
+	need(!lkvfence_abort_early(f, tag, 0), "ABORT");
+	b = want(tag, 60, 1, 0);
 	need(lkvfence_offer(f, &b) == -ECANCELED, "an offer that was aborted");
 }
 
@@ -203,7 +203,7 @@ static void use(struct lkvfence *f, uint32_t times)
 		need(until(stat_of(f).transfers_quarantined == stat_of(f).transfers_held &&
 			   stat_of(f).transfers_held), "deadlines");
 		lkvfence_force_release(f, g);
-		use_pulls(f, stat_of(f).name);
+		use_pulls(f, stat_of(f).name, 100 + times);
 	}
 	while (lkvfence_events(f, e, 64, 0) > 0)
 		;
@@ -219,7 +219,7 @@ static void use(struct lkvfence *f, uint32_t times)
 	hold(f, 12, 40, 7, 1, 0, 0);
 }
 
-static void region_files(struct lkvfence *f, const char *dir)
+static void region_files(struct lkvfence *f, const char *dir, unsigned int times)
 {
 	struct lkvfence_stat stat = stat_of(f);
 	unsigned int i;
@@ -239,7 +239,7 @@ static void region_files(struct lkvfence *f, const char *dir)
 	gives(number(dir, "transfers_quarantined"), 1, "transfers_quarantined");
 	gives(number(dir, "transfers_ready"), 1, "transfers_ready");
 	gives(number(dir, "tickets"), 1, "tickets");
-	gives(number(dir, "tombstones"), 1, "tombstones: of the tag that was aborted early");
+	gives(number(dir, "tombstones"), times, "tombstones: of tags that were aborted early");
 	gives(number(dir, "slot_size"), 65536, "slot_size");
 	gives(number_for(0400, dir, "base"), 0, "base: an address, for root only");
 	check(number(dir, "oldest_hold_ns") >= 10 * MS &&
@@ -262,8 +262,8 @@ int main(void)
 	b = region_of("sysfs-b", 128, LKVFENCE_ACCEPT_ALL & ~(1 << LKVFENCE_EVIDENCE_IN_BAND));
 	use(a, 1);
 	use(b, 2);
-	region_files(a, REGIONS "sysfs-a");
-	region_files(b, REGIONS "sysfs-b");
+	region_files(a, REGIONS "sysfs-a", 1);
+	region_files(b, REGIONS "sysfs-b", 2);
 	no_others(REGIONS "sysfs-a/", region_only, ARRAY_SIZE(region_only));
 	no_others(MODULE, module_only, ARRAY_SIZE(module_only));
 
