@@ -112,12 +112,14 @@ static void renewed(void)
 static void again(void)
 {
 	struct lkvfence_pull p = a_pull(TAG, 100);
-	uint64_t waits = pull(consumer, TAG, 99), g = taken(2, 1), next;
+	uint64_t waits = pull(consumer, TAG, 99), g = offer(producer, TAG, 0, 8, 0), next;
 	struct lkvfence_event e;
 
-	need(granted(consumer, waits, g), "the one that waited");
-	need(!drained(consumer, g, 99), "RETURN");
-	finished(g, "with one that had waited");
+	need(!ready(producer, g, 0, 2), "READY");
+	check(granted(consumer, waits, g), "one that had waited");
+	check(granted(consumer, pull(consumer, TAG, 98), g), "and one that comes then");
+	need(!drained(consumer, g, 98) && !drained(consumer, g, 99), "RETURN");
+	finished(g, "both");
 
 	/* The tag is used again: who was served names what he had. */
 	p.generation = g;
