@@ -102,14 +102,6 @@ static const struct {
 	{ "close of the producer", by_close, 0, 1, LKVFENCE_REASON_ORPHANED },
 };
 
-static void drain_events(struct lkvfence *f)
-{
-	struct lkvfence_event e[16];
-
-	while (lkvfence_events(f, e, 16, 0) > 0)
-		;
-}
-
 /* Pulls before the offer, after it, and by generation; on two handles. */
 static void answered(unsigned int i)
 {
@@ -150,7 +142,7 @@ static void answered(unsigned int i)
 	check(after.pulls == before.pulls + 7 && !after.tickets && adds_up(&after) &&
 	      after.pulls_refused == before.pulls_refused + 7, "%s: counted", what);
 	clear(other);
-	drain_events(producer);
+	pass_over(producer);
 }
 
 /* What ends none, or only the pull. */

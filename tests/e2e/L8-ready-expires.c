@@ -68,8 +68,7 @@ static void renewals(void)
 	gives(readied(g, HOUR), 0, "and stays");
 	gives(query(f, beside).deadline_ns, other, "for itself alone");
 	clear(f);
-	while (!silent(f))
-		event(f);
+	pass_over(f);
 }
 
 /* What expires is refused to who comes late; who has it keeps it. */

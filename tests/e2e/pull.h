@@ -73,6 +73,13 @@ static inline struct lkvfence_event at_once(struct lkvfence *f)
 	return e;
 }
 
+/* What is there now is of no interest. */
+static inline void pass_over(struct lkvfence *f)
+{
+	while (at_once(f).type)
+		;
+}
+
 static inline bool is_answer(const struct lkvfence_event *e, uint64_t ticket,
 			     uint32_t type, uint32_t reason)
 {
