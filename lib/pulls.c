@@ -71,7 +71,7 @@ static int fail_pull(const struct lkvfence *f, int err,
 	switch (err) {
 	case -ENOSPC:
 		if (!lkvfence__limits(f, &info))
-			info.max_pulls = info.max_transfers = 0;
+			info = (struct lkvfence_info){ 0 };
 		return lkvfence__fail(f, err,
 			"pull: the region's waiting pulls reach the limit (%" PRIu32 ", parameter max_pulls of module lkvfence), or the unread events of this handle theirs (%" PRIu32 "): read events with lkvfence_events(), withdraw what nobody wants, or try again later",
 			info.max_pulls, info.max_transfers);
