@@ -303,10 +303,10 @@ void pull_over(struct pulls *p, struct fence_transfer *t,
 	list_for_each_entry_safe(k, next, &o->tickets, waiting)
 		answer(p, k, o->generation, t->reason, now);
 	p->nr_offers--;
-	if (o->next) {
-		/* The tag stands for that one from now on. */
+	if (o->reason != LKVFENCE_REASON_NONE) {
+		/* The tag's next use was aborted meanwhile. */
 		o->generation = 0;
-		bury(p, o, o->next, limits, now);
+		bury(p, o, o->reason, limits, now);
 		return;
 	}
 	/* Nobody is left who could come late. */
@@ -331,8 +331,8 @@ void pull_ask(struct pulls *p, struct pull_ticket *k, u64 unclaimed_ns,
 			return;
 		}
 	} else if (o && !is_early(o) && o->generation <= k->generation) {
-		if (o->next) {
-			answer(p, k, 0, o->next, now);
+		if (o->transfer && o->reason != LKVFENCE_REASON_NONE) {
+			answer(p, k, 0, o->reason, now);
 			return;
 		}
 		o = NULL;
@@ -378,17 +378,18 @@ bool pull_abort_early(struct pulls *p, struct pull_offer *o, u64 tag, u64 after,
 	struct pull_offer *old = find_offer(p, tag);
 
 	/* Abort may come twice; the second one must not hit the tag's next use. */
-	if (old && (is_early(old) || old->generation > after || old->next))
+	if (old && (is_early(old) || old->generation > after))
 		return false;
+	refuse_unclaimed(p, tag, reason, now);
 	if (old && old->transfer) {
-		old->next = reason;
-		refuse_unclaimed(p, tag, reason, now);
+		/* It is not meant, and keeps its place for as long as it lives. */
+		if (old->reason == LKVFENCE_REASON_NONE)
+			old->reason = reason;
 		return false;
 	}
 	o->tag = tag;
 	replace(p, o);
 	bury(p, o, reason, limits, now);
-	refuse_unclaimed(p, tag, reason, now);
 	return true;
 }
 
