@@ -138,7 +138,7 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 			};
 		break;
 	case LKVFENCE_IOC_ABORT:
-		arg->abort.flags = below(32) ? below(4) : below(16);
+		arg->abort.flags = below(16) ? below(2) : below(16);
 		arg->abort.reason = below(4) ? 0 : below(16);
 		arg->abort.generation = a_generation(fd);
 		arg->abort.tag = below(16);
@@ -187,7 +187,7 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 	case LKVFENCE_IOC_READY:
 		arg->ready.generation = a_generation(fd);
 		arg->ready.ttl_ns = below(2) ? 10 * MS + below(100 * MS) : 0;
-		arg->ready.consumers = below(4) ? below(4) : number();
+		arg->ready.consumers = below(8) ? below(4) : number();
 		break;
 	case LKVFENCE_IOC_PULL:
 		arg->pull.flags = !below(4);
@@ -196,6 +196,11 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 		arg->pull.timeout_ns = below(2) ? 10 * MS + below(100 * MS) : 0;
 		arg->pull.unclaimed_ns = below(2) ? 10 * MS : 0;
 		arg->pull.source = below(66);
+		break;
+	case LKVFENCE_IOC_JOIN:
+		arg->join.generation = a_generation(fd);
+		arg->join.group = below(4);
+		arg->join.nr_members = below(8) ? 2 + below(2) : number();
 		break;
 	case LKVFENCE_IOC_WITHDRAW:
 		arg->withdraw.ticket = below(4) ? below(4096) : number();

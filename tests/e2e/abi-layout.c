@@ -12,7 +12,7 @@ int main(void)
 {
 	note("%zu bits", sizeof(void *) * 8);
 	SIZE(lkvfence_range, 8);
-	SIZE(lkvfence_info, 144);
+	SIZE(lkvfence_info, 152);
 	AT(lkvfence_info, features, 16);
 	AT(lkvfence_info, timeout_default_ns, 40);
 	AT(lkvfence_info, settle_ns, 64);
@@ -21,12 +21,13 @@ int main(void)
 	AT(lkvfence_info, tombstone_ns, 96);
 	AT(lkvfence_info, max_tombstones, 104);
 	AT(lkvfence_info, max_pulls, 108);
-	AT(lkvfence_info, version, 112);
+	AT(lkvfence_info, max_members, 112);
+	AT(lkvfence_info, version, 120);
 	SIZE(lkvfence_open, 112);
 	AT(lkvfence_open, slot_size, 72);
 	AT(lkvfence_open, fd, 96);
 	AT(lkvfence_open, accepts, 104);
-	SIZE(lkvfence_stat, 592);
+	SIZE(lkvfence_stat, 616);
 	AT(lkvfence_stat, slots, 88);
 	AT(lkvfence_stat, released, 160);
 	AT(lkvfence_stat, returns_revoked, 240);
@@ -38,6 +39,7 @@ int main(void)
 	AT(lkvfence_stat, transfers_ready, 528);
 	AT(lkvfence_stat, pulls, 552);
 	AT(lkvfence_stat, refused_early, 584);
+	AT(lkvfence_stat, ended_by_group, 608);
 	SIZE(lkvfence_begin, 96);
 	AT(lkvfence_begin, nr_ranges, 32);
 	AT(lkvfence_begin, generation, 64);
@@ -86,5 +88,8 @@ int main(void)
 	AT(lkvfence_pull, ticket, 48);
 	SIZE(lkvfence_withdraw, 16);
 	AT(lkvfence_withdraw, ticket, 8);
+	SIZE(lkvfence_join, 32);
+	AT(lkvfence_join, group, 16);
+	AT(lkvfence_join, nr_members, 24);
 	return done();
 }

@@ -182,6 +182,14 @@ static const struct {
 	{ LKVFENCE_IOC_WITHDRAW, "ticket 0", ABI_PLACE(withdraw.ticket), 0, ENOENT },
 	{ LKVFENCE_IOC_WITHDRAW, "a ticket of the future", ABI_PLACE(withdraw.ticket),
 	  UINT64_MAX, ENOENT },
+
+	{ LKVFENCE_IOC_JOIN, "flags", ABI_PLACE(join.flags), 1, EINVAL },
+	{ LKVFENCE_IOC_JOIN, "padding", ABI_PLACE(join.pad), 1, EINVAL },
+	{ LKVFENCE_IOC_JOIN, "one member", ABI_PLACE(join.nr_members), 1, ERANGE },
+	{ LKVFENCE_IOC_JOIN, "most members", ABI_PLACE(join.nr_members), UINT32_MAX, ERANGE },
+	{ LKVFENCE_IOC_JOIN, "generation 0", ABI_PLACE(join.generation), 0, ENOENT },
+	{ LKVFENCE_IOC_JOIN, "a generation of the future", ABI_PLACE(join.generation),
+	  UINT64_MAX, ENOENT },
 };
 
 /* The same for SOURCE, where it binds: on other kernels it looks no further. */

@@ -30,6 +30,7 @@ union abi_arg {
 	struct lkvfence_ready ready;
 	struct lkvfence_pull pull;
 	struct lkvfence_withdraw withdraw;
+	struct lkvfence_join join;
 };
 
 /* Where a member is in any of these. */
@@ -68,6 +69,7 @@ static const struct abi_command abi_commands[] = {
 	{ "READY", LKVFENCE_IOC_READY, sizeof(struct lkvfence_ready), false },
 	{ "PULL", LKVFENCE_IOC_PULL, sizeof(struct lkvfence_pull), false },
 	{ "WITHDRAW", LKVFENCE_IOC_WITHDRAW, sizeof(struct lkvfence_withdraw), false },
+	{ "JOIN", LKVFENCE_IOC_JOIN, sizeof(struct lkvfence_join), false },
 };
 
 /* A region with a transfer (@generation) whose source 1 has a lease. */
@@ -205,6 +207,11 @@ static inline void abi_good(struct abi *abi, const struct abi_command *cmd,
 		pull = abi_pull(next);
 		need(!lkvfence_pull(abi->f, &pull), "PULL");
 		arg->withdraw.ticket = pull.ticket;
+		break;
+	case LKVFENCE_IOC_JOIN:
+		arg->join.generation = begin(abi->f, next, next, 1, 1);
+		arg->join.group = next;
+		arg->join.nr_members = 2;
 		break;
 	}
 	arg->size = cmd->size;

@@ -136,7 +136,8 @@ for name in slots slots_taken slots_held transfers_alive transfers_held begun re
 	released_timeout returns_drained returns_failed returns_early returns_stale forced handles \
 	returns_revoked returns_unaccepted refused_revoked revokes revokes_failed evidence_timeout evidence_success_cqe \
 	evidence_in_band sources sources_revoked sources_lost strays strays_late mismatches \
-	transfers_ready tickets tombstones pulls pulls_granted pulls_refused pulls_closed refused_early; do
+	transfers_ready tickets tombstones pulls pulls_granted pulls_refused pulls_closed refused_early \
+	transfers_gathered joined ended_by_group; do
 	[ "$(jq ".[0].$name" <"$tmp/out")" = "$(cat /sys/class/misc/lkvfence/regions/scene/$name)" ] ||
 		{ echo "# $name differs"; errors=1; }
 done

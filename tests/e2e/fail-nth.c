@@ -261,6 +261,7 @@ int main(void)
 		{ "READY", LKVFENCE_IOC_READY, false, false },
 		{ "PULL", LKVFENCE_IOC_PULL, false, true },
 		{ "WITHDRAW", LKVFENCE_IOC_WITHDRAW, false, false },
+		{ "JOIN", LKVFENCE_IOC_JOIN, false, true },
 	};
 	struct abi abi;
 	size_t i;

@@ -92,6 +92,11 @@ static const struct {
 	[VALUE_PULLS_REFUSED] = { "pulls_refused", IN_STAT(pulls_refused) },
 	[VALUE_PULLS_CLOSED] = { "pulls_closed", IN_STAT(pulls_closed) },
 	[VALUE_REFUSED_EARLY] = { "refused_early", IN_STAT(refused_early) },
+	[VALUE_TRANSFERS_GATHERED] = {
+		"transfers_gathered", IN_STAT(transfers_gathered) },
+	[VALUE_JOINED] = { "joined", IN_STAT(joined) },
+	[VALUE_ENDED_BY_GROUP] = {
+		"ended_by_group", IN_STAT(ended_by_group) },
 };
 
 const char *value_name(enum value i)
@@ -212,6 +217,20 @@ static void put_pulls(const struct values *values, const char *indent, bool brie
 		print_text("\n");
 }
 
+/* Likewise. */
+static void put_groups(const struct values *values, const char *indent, bool brief)
+{
+	bool show = !brief || values_get(values, VALUE_JOINED);
+
+	if (show)
+		print_text("%sgroups: ", indent);
+	put(values, VALUE_JOINED, show ? "%s transfers joined" : NULL);
+	put(values, VALUE_ENDED_BY_GROUP, show ? ", %s ended by another" : NULL);
+	put(values, VALUE_TRANSFERS_GATHERED, show ? "; %s wait for the others" : NULL);
+	if (show)
+		print_text("\n");
+}
+
 static void put_rest(const struct values *values, const char *indent)
 {
 	print_text("%sreturns: ", indent);
@@ -232,6 +251,7 @@ static void put_rest(const struct values *values, const char *indent)
 	print_text("\n");
 	put_evidence(values, indent);
 	put_pulls(values, indent, false);
+	put_groups(values, indent, false);
 	put_revocation(values, indent);
 	print_text("%sforced: ", indent);
 	put(values, VALUE_FORCED, "%s");
@@ -266,6 +286,7 @@ void values_print(const struct values *values, const char *indent, bool brief)
 		return;
 	}
 	put_pulls(values, indent, true);
+	put_groups(values, indent, true);
 	for (i = VALUE_RETURNS_DRAINED; i < VALUE_TRANSFERS_READY; i++)
 		put(values, i, NULL);
 	put(values, VALUE_REFUSED_EARLY, NULL);

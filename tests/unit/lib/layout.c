@@ -16,7 +16,7 @@
 #define AT(type, member, n)	CHECK(offsetof(struct type, member) == (n))
 
 SIZE(lkvfence_range, 8);
-SIZE(lkvfence_info, 144);
+SIZE(lkvfence_info, 152);
 AT(lkvfence_info, features, 16);
 AT(lkvfence_info, timeout_default_ns, 40);
 AT(lkvfence_info, settle_ns, 64);
@@ -27,13 +27,14 @@ AT(lkvfence_info, unclaimed_ns, 88);
 AT(lkvfence_info, tombstone_ns, 96);
 AT(lkvfence_info, max_tombstones, 104);
 AT(lkvfence_info, max_pulls, 108);
-AT(lkvfence_info, version, 112);
+AT(lkvfence_info, max_members, 112);
+AT(lkvfence_info, version, 120);
 SIZE(lkvfence_open, 112);
 AT(lkvfence_open, slot_size, 72);
 AT(lkvfence_open, fd, 96);
 AT(lkvfence_open, accepts, 104);
 AT(lkvfence_open, pad, 108);
-SIZE(lkvfence_stat, 592);
+SIZE(lkvfence_stat, 616);
 AT(lkvfence_stat, slot_size, 72);
 AT(lkvfence_stat, begun, 152);
 AT(lkvfence_stat, released, 160);
@@ -50,6 +51,7 @@ AT(lkvfence_stat, mismatches, 520);
 AT(lkvfence_stat, transfers_ready, 528);
 AT(lkvfence_stat, pulls, 552);
 AT(lkvfence_stat, refused_early, 584);
+AT(lkvfence_stat, ended_by_group, 608);
 SIZE(lkvfence_begin, 96);
 AT(lkvfence_begin, ranges, 16);
 AT(lkvfence_begin, generation, 64);
@@ -103,6 +105,9 @@ AT(lkvfence_pull, source, 40);
 AT(lkvfence_pull, ticket, 48);
 SIZE(lkvfence_withdraw, 16);
 AT(lkvfence_withdraw, ticket, 8);
+SIZE(lkvfence_join, 32);
+AT(lkvfence_join, group, 16);
+AT(lkvfence_join, nr_members, 24);
 
 /* what a region may accept: all that the ABI knows, but NONE and TIMEOUT */
 CHECK((1 << LKVFENCE_NR_EVIDENCE) - 4 == LKVFENCE_ACCEPT_ALL);

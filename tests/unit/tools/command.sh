@@ -68,7 +68,8 @@ fake_values() {
 		evidence_timeout evidence_qp_err_settled evidence_success_cqe evidence_in_band evidence_timeline \
 		evidence_rq_flushed evidence_mw_invalidated evidence_qp_destroyed evidence_mr_deregistered \
 		evidence_backing_gone sources sources_revoked sources_lost strays strays_late mismatches \
-		transfers_ready tickets tombstones pulls pulls_granted pulls_refused pulls_closed refused_early; do
+		transfers_ready tickets tombstones pulls pulls_granted pulls_refused pulls_closed refused_early \
+		transfers_gathered joined ended_by_group; do
 		echo "$n" >"$1/$name"
 		n=$((n + 1))
 	done
@@ -152,11 +153,13 @@ region kv2: 1001 slots of 1.5 KiB
   transfers: 1005 alive, 0 held, 0 quarantined
   begun: 1009; released 4047: 1010 completed, 1011 drained, 1012 revoked, 1014 gone
   pulls: 1050: 1048 waiting, 1051 granted, 1052 refused, 1053 closed; 1047 transfers ready, 1049 tombstones
+  groups: 1056 transfers joined, 1057 ended by another; 1055 wait for the others
 region kv10: 101 slots of 64 KiB at 0x7f0000000000
   slots: 102 taken, 103 held, 104 quarantined
   transfers: 105 alive, 106 held, 107 quarantined; oldest hold 3m07s
   begun: 109; released 560: 110 completed, 111 drained, 112 revoked, 113 timeout, 114 gone
   pulls: 150: 148 waiting, 151 granted, 152 refused, 153 closed; 147 transfers ready, 149 tombstones
+  groups: 156 transfers joined, 157 ended by another; 155 wait for the others
   warning: 107 transfers with 104 slots in quarantine: past the deadline, without proof
   warning: 113 transfers released without proof: late writes may have hit reused slots
   warning: slots of 144 transfers were written to while held: the fence caught it
@@ -181,6 +184,7 @@ exits 0 && out "region kv2: 1001 slots of 1.5 KiB
   refused: 1021 busy, 1022 exists, 1023 limit, 1028 revoked, 1054 early
   evidence: 1031 timeout, 1032 qp_err_settled, 1033 success_cqe, 1034 in_band, 1035 timeline, 1036 rq_flushed, 1037 mw_invalidated, 1038 qp_destroyed, 1039 mr_deregistered, 1040 backing_gone
   pulls: 1050: 1048 waiting, 1051 granted, 1052 refused, 1053 closed; 1047 transfers ready, 1049 tombstones
+  groups: 1056 transfers joined, 1057 ended by another; 1055 wait for the others
   revocations: 1029 begun, 1030 failed
   sources: 1041 bound, 1042 revoked, 1043 lost
   seen: 0 strays, 0 late strays, 1046 mismatches
@@ -205,11 +209,11 @@ run region kv4
 exits 0 && grep -qx '  evidence: none' "$tmp/out" && grep -qx '  seen: 1 strays, 1 late strays, 1046 mismatches' "$tmp/out" &&
 	grep -q 'slots of 1 transfer were written to while held' "$tmp/out"
 ok "sysfs: only the evidence that there was" $?
-for name in pulls tickets pulls_granted pulls_refused pulls_closed transfers_ready tombstones; do
+for name in joined pulls tickets pulls_granted pulls_refused pulls_closed transfers_ready tombstones; do
 	echo 0 >"$sys/regions/kv4/$name"
 done
 run
-exits 0 && [ "$(grep -c '^  pulls: ' "$tmp/out")" -eq 2 ] && [ "$(grep -c '^region ' "$tmp/out")" -eq 3 ]
+exits 0 && [ "$(grep -c '^  pulls: ' "$tmp/out")" -eq 2 ] && [ "$(grep -c '^  groups: ' "$tmp/out")" -eq 2 ] && [ "$(grep -c '^region ' "$tmp/out")" -eq 3 ]
 ok "sysfs: where nothing was ever pulled the status says nothing of it" $?
 echo 1 >"$sys/regions/kv4/tombstones"
 run
@@ -332,7 +336,7 @@ exits 0 && json '.regions | length == 2 and .[0].name == "closed" and .[0].insta
 	and .[1].sources_revoked == 29 and .[1].sources_lost == 30 and .[1].strays == 31 and .[1].strays_late == 32
 	and .[1].mismatches == 33 and .[1].transfers_ready == 34 and .[1].tickets == 35 and .[1].tombstones == 36
 	and .[1].pulls == 37 and .[1].pulls_granted == 38 and .[1].pulls_refused == 39 and .[1].pulls_closed == 40
-	and .[1].refused_early == 41'
+	and .[1].refused_early == 41 and .[1].transfers_gathered == 42 and .[1].joined == 43 and .[1].ended_by_group == 44'
 ok "the status takes values of one instant where it may, and doesn't count its own handle" $?
 fake_values "$sys/regions/big" 1
 export FAKE_TRANSFERS=10000

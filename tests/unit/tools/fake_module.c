@@ -215,6 +215,9 @@ static int fake_stat(struct lkvfence_stat *stat)
 	stat->pulls_refused = 39;
 	stat->pulls_closed = 40;
 	stat->refused_early = 41;
+	stat->transfers_gathered = 42;
+	stat->joined = 43;
+	stat->ended_by_group = 44;
 	stat->handles = 3;
 	return 0;
 }
