@@ -9,20 +9,23 @@
 
 #define NAME		"pull-fan-out"
 #define PRODUCERS	3
-#define TAG		77
 
 static struct lkvfence *producers[PRODUCERS], *asks[PRODUCERS], *consumer;
 static uint64_t offers[PRODUCERS], tickets[PRODUCERS];
+/* Each load has another one: of the last it is known how it ended. */
+static uint64_t tag;
 
 /* One request: the consumer's slots, with a lease for each producer, and a pull of each. */
 static uint64_t load(void)
 {
-	uint64_t g = begin(consumer, TAG, 0, 8, PRODUCERS);
 	unsigned int i;
+	uint64_t g;
 
+	tag++;
+	g = begin(consumer, tag, 0, 8, PRODUCERS);
 	for (i = 0; i < PRODUCERS; i++) {
-		tickets[i] = pull(asks[i], TAG, 100);
-		offers[i] = offer(producers[i], TAG, 0, 8, 0);
+		tickets[i] = pull(asks[i], tag, 100);
+		offers[i] = offer(producers[i], tag, 0, 8, 0);
 	}
 	return g;
 }

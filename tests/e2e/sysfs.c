@@ -185,11 +185,21 @@ static void pair(struct lkvfence *f, uint32_t slot, uint32_t first, uint64_t g[2
 /* One is ended, and so is the other. */
 static void use_groups(struct lkvfence *f)
 {
+	struct lkvfence_event e;
+	unsigned int told = 0;
 	uint64_t g[2];
 
 	pair(f, 56, 1, g);
 	need(!lkvfence_abort_generation(f, g[0]), "ABORT");
+	need(until(query(f, g[1]).state == LKVFENCE_STATE_ENDED), "its end");
 	need(!drained(f, g[0], 1) && !drained(f, g[1], 1), "RETURN");
+	/* It may be a moment until a group is told. */
+	while (told < 2) {
+		e = event(f);
+		need(e.type, "an event");
+		told += e.type == LKVFENCE_EVENT_RELEASED &&
+			(e.generation == g[0] || e.generation == g[1]);
+	}
 }
 
 /* The ticket of a pull that waits, in each region. */
