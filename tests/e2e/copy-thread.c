@@ -189,7 +189,10 @@ static void run(bool fence)
 	unsigned int i;
 
 	fenced = fence;
-	nr_copied = nr_torn = nr_late = nr_stop = 0;
+	nr_copied = 0;
+	nr_torn = 0;
+	nr_late = 0;
+	nr_stop = 0;
 	for (i = 0; i < SLOTS; i++)
 		requests[i].generation = 0;
 	need(!pthread_create(&thread, NULL, offloads, NULL), "a thread");

@@ -14,6 +14,7 @@ int main(void)
 	struct lkvfence *heir = region(NAME, 0), *gone = region(NAME, 0);
 	uint64_t granted_one, waiting, unread, ticket, next, slot;
 	struct lkvfence_event e;
+	uint32_t flags;
 
 	granted_one = offer(producer, 1, 0, 8, 0);
 	waiting = offer(producer, 2, 8, 8, 1);
@@ -26,8 +27,8 @@ int main(void)
 	      "what waited for the producer is refused");
 	check(silent(consumer), "what waits for somebody to offer waits on");
 	gives(lkvfence_adopt(heir, granted_one) ?: lkvfence_adopt(heir, waiting), 0, "ADOPT");
-	check((query(heir, granted_one).flags & (LKVFENCE_TRANSFER_OFFERED | LKVFENCE_TRANSFER_MINE)) ==
-	      (LKVFENCE_TRANSFER_OFFERED | LKVFENCE_TRANSFER_MINE), "they are the heir's");
+	flags = LKVFENCE_TRANSFER_OFFERED | LKVFENCE_TRANSFER_MINE;
+	check((query(heir, granted_one).flags & flags) == flags, "they are the heir's");
 	gives(ready(heir, granted_one, 0, 1), -ECANCELED, "it can't be made ready again");
 	check(refused(consumer, pull(consumer, 1, 101), LKVFENCE_REASON_ORPHANED),
 	      "nor pulled");
