@@ -3,7 +3,6 @@
  * What can be asked of a handle. Each call checks its arguments, locks the
  * region, asks the fence, settles what came of it, and fills in the answer.
  */
-#include <linux/capability.h>
 #include <linux/ktime.h>
 #include <linux/nospec.h>
 #include <linux/sched.h>
@@ -15,6 +14,7 @@
 #include "compat.h"
 #include "main.h"
 #include "region.h"
+#include "ticket.h"
 #include "words.h"
 
 /* Returns handled per taking of the region's lock; they are on the stack. */
@@ -44,36 +44,36 @@ int call_stat(struct handle *h, void *argp)
  * BEGIN, HOLD
  */
 
-static bool is_policy(u32 policy)
+bool is_policy(u32 policy)
 {
 	const u32 revokes = LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW;
 
 	return (policy & ~revokes) <= LKVFENCE_POLICY_QUARANTINE;
 }
 
-/* What an engine may give as a reason, where 0 stands for ABORTED. */
-static bool is_abort_reason(u32 reason)
+bool is_abort_reason(u32 reason)
 {
-	return !reason || (reason >= LKVFENCE_REASON_ABORTED &&
-			   reason <= LKVFENCE_REASON_SHUTDOWN);
+	return !reason || reason == LKVFENCE_REASON_DROPPED ||
+	       (reason >= LKVFENCE_REASON_ABORTED &&
+		reason <= LKVFENCE_REASON_SHUTDOWN);
 }
 
-static u32 abort_reason(u32 reason)
+u32 abort_reason(u32 reason)
 {
 	return reason ?: LKVFENCE_REASON_ABORTED;
 }
 
-/* A timeout, where 0 stands for none. */
-static bool is_timeout(u64 ns)
+bool is_timeout(u64 ns)
 {
 	return !ns || (ns >= param_timeout_min_ns() && ns <= param_limits().max_ns);
 }
 
 static int check_begin(const struct lkvfence_begin *arg, bool hold)
 {
-	if (arg->flags || !arg->nr_ranges || !is_policy(arg->policy))
+	if (arg->flags & ~LKVFENCE_BEGIN_FLAGS || !arg->nr_ranges ||
+	    !is_policy(arg->policy))
 		return -EINVAL;
-	if (hold ? arg->ttl_ns || !is_abort_reason(arg->reason) :
+	if (hold ? arg->flags || arg->ttl_ns || !is_abort_reason(arg->reason) :
 		   arg->timeout_ns || arg->reason)
 		return -EINVAL;
 	if (arg->nr_ranges > MAX_RANGES || arg->nr_sources > MAX_LEASES ||
@@ -131,6 +131,7 @@ static struct transfer *copy_transfer(struct handle *h,
 	t->pid = current->tgid;
 	/* For people to read: renaming meanwhile may mix two names, no more. */
 	memcpy(t->comm, current->group_leader->comm, sizeof(t->comm) - 1);
+	t->comm[sizeof(t->comm) - 1] = '\0';
 
 	err = copy_ranges(t, u64_to_user_ptr(arg->ranges));
 	if (!err)
@@ -142,8 +143,7 @@ static struct transfer *copy_transfer(struct handle *h,
 	return t;
 }
 
-/* How many transfers there may be: none more for who doesn't read events. */
-static u32 room_for(const struct handle *h)
+u32 room_for(const struct handle *h)
 {
 	u32 max = param_max_transfers();
 
@@ -151,10 +151,31 @@ static u32 room_for(const struct handle *h)
 	return h->nr_unread < max ? max : 0;
 }
 
-static int begin(struct handle *h, struct lkvfence_begin *arg, bool hold)
+/* May it have its slots? Where not, @arg says what is in the way. */
+static int admit(struct handle *h, struct transfer *t, struct lkvfence_begin *arg)
 {
 	struct region *r = h->region;
 	struct fence_refusal why __no_init;
+	int err;
+
+	if (unlikely(t->fence.offered)) {
+		err = pull_may_offer(&r->pulls, arg->tag);
+		if (err)
+			return err;
+	}
+	err = fence_admit(&r->fence, &t->fence, room_for(h), &why);
+	if (err) {
+		arg->busy_generation = why.generation;
+		arg->busy_tag = why.tag;
+		arg->busy_slot = why.slot;
+	}
+	return err;
+}
+
+static int begin(struct handle *h, struct lkvfence_begin *arg, bool hold)
+{
+	struct region *r = h->region;
+	struct pull_offer *offer = NULL;
 	struct fence_limits limits;
 	struct transfer *t;
 	u64 now;
@@ -166,14 +187,24 @@ static int begin(struct handle *h, struct lkvfence_begin *arg, bool hold)
 	t = copy_transfer(h, arg);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
+	if (unlikely(arg->flags & LKVFENCE_BEGIN_OFFER)) {
+		offer = offer_alloc();
+		if (!offer) {
+			transfer_free(t, h);
+			return -ENOMEM;
+		}
+		t->fence.offered = true;
+	}
 
 	mutex_lock(&r->lock);
-	err = fence_admit(&r->fence, &t->fence, room_for(h), &why);
+	err = admit(h, t, arg);
 	if (!err) {
 		now = ktime_get_ns();
 		fence_begin(&r->fence, &t->fence, generation_next(), now);
 		t->owner = h;
 		list_add_tail(&t->owned, &h->transfers);
+		if (unlikely(offer))
+			pull_offer(&r->pulls, offer, &t->fence);
 		if (hold) {
 			limits = param_limits();
 			fence_abort(&r->fence, &t->fence, abort_reason(arg->reason),
@@ -183,15 +214,14 @@ static int begin(struct handle *h, struct lkvfence_begin *arg, bool hold)
 		arg->generation = t->fence.generation;
 		arg->state = t->fence.state;
 		/* Without these there is neither news nor a deadline. */
-		if (hold || arg->ttl_ns)
+		if (hold || arg->ttl_ns || offer)
 			region_settle(r, h, FENCE_NEWS_ENDED);
 	}
 	mutex_unlock(&r->lock);
 
 	if (err) {
-		arg->busy_generation = why.generation;
-		arg->busy_tag = why.tag;
-		arg->busy_slot = why.slot;
+		if (offer)
+			offer_free(offer);
 		transfer_free(t, h);
 	}
 	return err;
@@ -291,87 +321,6 @@ int call_return(struct handle *h, void *argp)
 }
 
 /*
- * ABORT
- */
-
-int call_abort(struct handle *h, void *argp)
-{
-	struct lkvfence_abort *arg = argp;
-	struct fence_limits limits = param_limits();
-	struct region *r = h->region;
-	struct fence_transfer *t;
-	int err = 0;
-
-	if (arg->flags & ~LKVFENCE_ABORT_FLAGS || !is_policy(arg->policy) ||
-	    !is_abort_reason(arg->reason))
-		return -EINVAL;
-	if (!is_timeout(arg->timeout_ns))
-		return -ERANGE;
-
-	mutex_lock(&r->lock);
-	if (arg->flags & LKVFENCE_ABORT_BY_TAG) {
-		t = fence_find_tag(&r->fence, arg->tag);
-		err = t ? 0 : -ENOENT;
-	} else {
-		err = fence_lookup(&r->fence, arg->generation, &t);
-	}
-	if (!err) {
-		fence_abort(&r->fence, t, abort_reason(arg->reason),
-			    arg->policy, arg->timeout_ns, &limits,
-			    ktime_get_ns());
-		/* Before it is settled, and perhaps freed. */
-		arg->generation = t->generation;
-		arg->tag = t->tag;
-		arg->policy_in_force = fence_policy(t);
-		arg->reason_in_force = t->reason;
-		arg->state = t->state;
-		arg->deadline_ns = t->state == LKVFENCE_STATE_RELEASED ?
-				   0 : t->clock.expires;
-		arg->leases_out = t->unproven;
-		region_settle(r, h, FENCE_NEWS_ENDED);
-	}
-	mutex_unlock(&r->lock);
-	return err;
-}
-
-/*
- * RELEASE
- */
-
-int call_release(struct handle *h, void *argp)
-{
-	struct lkvfence_release *arg = argp;
-	struct region *r = h->region;
-	struct fence_transfer *t;
-	bool force = arg->flags & LKVFENCE_RELEASE_FORCE;
-	int err;
-
-	if (arg->flags & ~LKVFENCE_RELEASE_FLAGS)
-		return -EINVAL;
-	if (force && !capable(CAP_SYS_ADMIN))
-		return -EPERM;
-
-	arg->outcome = LKVFENCE_OUTCOME_NONE;
-	arg->evidence = LKVFENCE_EVIDENCE_NONE;
-	arg->pad = 0;
-	mutex_lock(&r->lock);
-	err = fence_lookup(&r->fence, arg->generation, &t);
-	if (!err) {
-		err = force ? fence_force(&r->fence, t, ktime_get_ns()) :
-			      fence_finish(&r->fence, t, ktime_get_ns());
-		arg->leases_out = t->unproven;
-	}
-	if (!err) {
-		arg->outcome = t->outcome;
-		arg->evidence = t->weakest;
-		/* L6: the answer is the report, for the owner. */
-		region_settle(r, h, FENCE_NEWS_RELEASED);
-	}
-	mutex_unlock(&r->lock);
-	return err;
-}
-
-/*
  * QUERY
  */
 
@@ -417,6 +366,9 @@ static void describe(const struct fence_transfer *ft, const struct handle *h,
 		     (t->owner ? 0 : LKVFENCE_TRANSFER_ORPHANED) |
 		     (ft->revoking ? LKVFENCE_TRANSFER_REVOKING : 0) |
 		     (fence_revocable(ft) ? LKVFENCE_TRANSFER_REVOCABLE : 0) |
+		     (ft->offered ? LKVFENCE_TRANSFER_OFFERED : 0) |
+		     (ft->grouped ? LKVFENCE_TRANSFER_GROUPED : 0) |
+		     (ft->gathered ? LKVFENCE_TRANSFER_GATHERED : 0) |
 		     (t->owner == h ? LKVFENCE_TRANSFER_MINE : 0);
 	arg->nr_slots = ft->nr_slots;
 	arg->begun_ns = ft->begun_ns;

@@ -24,19 +24,19 @@ static void clock_work(struct work_struct *work)
 {
 	struct region *r = container_of(work, struct region, work);
 	struct fence_limits limits = param_limits();
-	bool idle;
-	u32 nr;
+	bool idle, more;
 
 	do {
 		mutex_lock(&r->lock);
 		r->armed = U64_MAX;
-		nr = fence_expire(&r->fence, &limits, ktime_get_ns(), BATCH);
+		more = fence_expire(&r->fence, &limits, ktime_get_ns(), BATCH) == BATCH;
+		more |= pull_expire(&r->pulls, ktime_get_ns(), BATCH) == BATCH;
 		/* Arms the timer; at once, where more are due. */
 		region_settle(r, NULL, 0);
 		idle = !r->fence.transfers_alive;
 		mutex_unlock(&r->lock);
 		cond_resched();
-	} while (nr == BATCH);
+	} while (more);
 
 	/* It may have been kept by nothing but what has just been released. */
 	if (idle)
@@ -70,6 +70,8 @@ void clock_update(struct region *r)
 {
 	u64 next = fence_next_deadline(&r->fence);
 
+	if (unlikely(r->pulls.active))
+		next = min(next, pull_next_deadline(&r->pulls));
 	if (next >= r->armed)
 		return;
 	r->armed = next;

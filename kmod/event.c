@@ -5,14 +5,15 @@
  * queue, copy, and only then take off what was copied. read_lock keeps other
  * readers away in between. A transfer on the queue can't vanish meanwhile: it
  * is freed when its last event is taken off, here, or when the handle closes,
- * which the file that is being read prevents. A source can, when it is unbound,
- * so it is referenced for as long.
+ * which the file that is being read prevents. So it is with a ticket. A source
+ * can, when it is unbound, so it is referenced for as long.
  */
 #include <linux/uaccess.h>
 
 #include "compat.h"
 #include "event.h"
 #include "source.h"
+#include "ticket.h"
 
 /* Events copied in one go; they are on the stack. */
 #define BATCH	8
@@ -85,10 +86,11 @@ static void describe(const struct fence_transfer *t, u32 bit,
 	}
 }
 
-/* Entries come from @source first, and where that is NULL from @transfer. */
+/* Sources come first, then tickets, then transfers: one of the three isn't NULL. */
 struct batch {
 	u32 nr;
 	struct source *source[BATCH];
+	struct ticket *ticket[BATCH];
 	struct transfer *transfer[BATCH];
 	u32 bit[BATCH];
 	struct lkvfence_event event[BATCH];
@@ -108,6 +110,20 @@ static void peek_sources(struct handle *h, struct batch *b, u32 max)
 	}
 }
 
+/* And at tickets, for the same reason. */
+static void peek_tickets(struct handle *h, struct batch *b, u32 max)
+{
+	struct ticket *k;
+
+	list_for_each_entry(k, &h->unread_tickets, unread) {
+		if (b->nr == max)
+			break;
+		b->source[b->nr] = NULL;
+		b->ticket[b->nr] = k;
+		ticket_describe(k, &b->event[b->nr++]);
+	}
+}
+
 /* Look at up to @max events at the head of the queue. */
 static void peek(struct handle *h, struct batch *b, u32 max)
 {
@@ -116,6 +132,7 @@ static void peek(struct handle *h, struct batch *b, u32 max)
 	b->nr = 0;
 	mutex_lock(&h->region->lock);
 	peek_sources(h, b, max);
+	peek_tickets(h, b, max);
 	list_for_each_entry(t, &h->unread, unread) {
 		u32 bits = t->pending;
 
@@ -125,6 +142,7 @@ static void peek(struct handle *h, struct batch *b, u32 max)
 		/* The lowest bit first: ENDED, QUARANTINED, RELEASED. */
 		for (; bits && b->nr < max; bits &= bits - 1, b->nr++) {
 			b->source[b->nr] = NULL;
+			b->ticket[b->nr] = NULL;
 			b->transfer[b->nr] = t;
 			b->bit[b->nr] = bits & -bits;
 			describe(&t->fence, bits & -bits, &b->event[b->nr]);
@@ -144,6 +162,10 @@ static void consume(struct handle *h, struct batch *b)
 
 		if (b->source[i]) {
 			source_forget_event(b->source[i]);
+			continue;
+		}
+		if (b->ticket[i]) {
+			ticket_consume(b->ticket[i]);
 			continue;
 		}
 		t->pending &= ~b->bit[i];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Events on a handle: what its transfers, and the sources that it bound, have to
- * tell, read with read(2).
+ * Events on a handle: what its transfers, its pulls, and the sources that it
+ * bound, have to tell, read with read(2).
  *
  * An event takes no memory of its own: a transfer with something to tell is
- * queued on its owner and stays until it was read; a source on the handle that
- * bound it. So events can't be lost,
- * and a reader that never comes costs what its transfers cost, up to a limit
- * at which its own BEGINs are refused (L9).
+ * queued on its owner and stays until it was read; a ticket likewise; a source on
+ * the handle that bound it. So events can't be lost, and a reader that never comes
+ * costs what its transfers cost, up to a limit at which its own BEGINs are refused
+ * (L9).
  */
 #ifndef LKVFENCE_EVENT_H
 #define LKVFENCE_EVENT_H

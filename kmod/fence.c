@@ -4,16 +4,21 @@
  *
  *	fence_admit, fence_begin           fence_take, fence_return
  *	          |                                   |
- *	       WAITING  <-- leases go out and come back
+ *	   WAITING, READY  <-- leases go out and come back
  *	          |
- *	        end()     the one gate: ABORT, RELEASE, time to live, orphans
+ *	        end()     the one gate: ABORT, RELEASE, time to live, orphans,
+ *	          |       all consumers have taken it
  *	          |
  *	        ENDED    --> quarantine, at the deadline, by policy
  *	          |      --> revoking: fence_source_quiet(), fence_source_lost()
  *	          |
  *	       settle()   every lease proven?      fence_expire(), fence_force():
  *	          |                                the deadline passed, by policy
- *	          +------------> release() <-------------+
+ *	          +-------------> over() <---------------+
+ *	                            |  \
+ *	                            |   gathered, in a group (L12)
+ *	                            |  /       fence_release_member()
+ *	                        release()
  *	                  the one place where slots come back
  *
  * Ownership. A slot belongs to a transfer from fence_admit() until release(),
@@ -35,51 +40,7 @@
 
 #include "fence.h"
 #include "fence_index.h"
-
-/*
- * Bound leases
- */
-
-/* The lease counts for its source from now on. */
-static void attach(struct fence_transfer *t, struct fence_lease *lease)
-{
-	lease->transfer = t;
-	INIT_LIST_HEAD(&lease->of_source);
-	list_add_tail(&lease->of_source, &lease->bound->leases);
-	lease->bound->nr_leases++;
-	t->nr_bound++;
-}
-
-static void attach_all(struct fence_transfer *t)
-{
-	struct rb_node *n;
-
-	for_each_lease(t, n) {
-		if (to_lease(n)->bound)
-			attach(t, to_lease(n));
-	}
-}
-
-/* The lease is proven, or its transfer released: its source is done with it. */
-static void detach(struct fence *f, struct fence_transfer *t,
-		   struct fence_lease *lease)
-{
-	if (!lease->bound)
-		return;
-	list_del_init(&lease->of_source);
-	if (!--lease->bound->nr_leases)
-		f->source_idle = true;
-	lease->bound = NULL;
-	t->nr_bound--;
-}
-
-static void detach_all(struct fence *f, struct fence_transfer *t)
-{
-	struct rb_node *n;
-
-	for_each_lease(t, n)
-		detach(f, t, to_lease(n));
-}
+#include "proof.h"
 
 bool fence_revocable(const struct fence_transfer *t)
 {
@@ -159,10 +120,20 @@ struct fence_transfer *fence_news(struct fence *f, u32 *bits)
  * The end of a transfer
  */
 
+/* It has ended, and its slots are out. */
+static void hold(struct fence *f, struct fence_transfer *t)
+{
+	list_add_tail(&t->held, &f->held);
+	f->transfers_held++;
+	f->slots_held += t->nr_slots;
+	tell(f, t, FENCE_NEWS_ENDED);
+}
+
 /*
- * Gives slots back, and is the only one that does. Its callers: settle(), with
- * proof; fence_expire() and fence_force(), behind the deadline. L6: the
- * transfer leaves the fence here, so nobody can find and release it again.
+ * Gives slots back, and is the only one that does. Its callers: over(), with
+ * proof or behind the deadline; and fence_release_member(), when that holds for
+ * all members. L6: the transfer leaves the fence here, so nobody can find and
+ * release it again.
  */
 static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 		    u64 now)
@@ -194,6 +165,8 @@ static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 		t->weakest = LKVFENCE_EVIDENCE_TIMEOUT;
 		f->counts.evidence[LKVFENCE_EVIDENCE_TIMEOUT] += t->unproven;
 	}
+	if (t->gathered)
+		f->transfers_gathered--;
 	t->outcome = outcome;
 	t->state = LKVFENCE_STATE_RELEASED;
 	t->released_ns = now;
@@ -201,18 +174,53 @@ static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 	tell(f, t, FENCE_NEWS_RELEASED);
 }
 
-/* Release an ended transfer if every lease is proven quiet (L2). */
+/*
+ * L12: it would be released, but for its group. It has no deadline any more: that
+ * of its hold is over, or was never needed; and its group has one (group.c).
+ */
+static void gather(struct fence *f, struct fence_transfer *t, u32 outcome)
+{
+	stop_clock(f, t);
+	if (list_empty(&t->held))
+		hold(f, t);
+	t->gathered = true;
+	t->revoking = false;
+	t->outcome = outcome;
+	f->transfers_gathered++;
+	tell(f, t, FENCE_NEWS_MEMBER);
+}
+
+/* Nothing is left to wait for, in this transfer. */
+static void over(struct fence *f, struct fence_transfer *t, u32 outcome, u64 now)
+{
+	if (t->grouped)
+		gather(f, t, outcome);
+	else
+		release(f, t, outcome, now);
+}
+
+/*
+ * Release an ended transfer if every lease is proven quiet (L2). One that every
+ * consumer has taken ends by that.
+ */
 static void settle(struct fence *f, struct fence_transfer *t, u64 now)
 {
 	u32 outcome = LKVFENCE_OUTCOME_DRAINED;
 
-	if (t->state != LKVFENCE_STATE_ENDED || t->unproven)
+	if (t->unproven)
+		return;
+	if (fence_alive(t)) {
+		if (fence_all_taken(t))
+			fence_finish(f, t, now);
+		return;
+	}
+	if (t->gathered)
 		return;
 	if (t->reason == LKVFENCE_REASON_FINISHED)
 		outcome = LKVFENCE_OUTCOME_COMPLETED;
 	else if (t->revoked)
 		outcome = LKVFENCE_OUTCOME_REVOKED;
-	release(f, t, outcome, now);
+	over(f, t, outcome, now);
 }
 
 #define REVOKES		(LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW)
@@ -249,21 +257,24 @@ static bool start_revoking(struct fence *f, struct fence_transfer *t,
 static void end(struct fence *f, struct fence_transfer *t, u32 reason,
 		u64 timeout_ns, const struct fence_limits *limits, u64 now)
 {
+	if (t->state == LKVFENCE_STATE_READY)
+		f->transfers_ready--;
 	t->state = LKVFENCE_STATE_ENDED;
 	t->reason = reason;
 	t->ended_ns = now;
 	rb_erase(&t->by_tag, &f->tags);
+	if (unlikely(t->offered))
+		tell(f, t, FENCE_NEWS_OVER);
+	if (unlikely(t->grouped))
+		tell(f, t, FENCE_NEWS_MEMBER);
 	if (!t->unproven) {
 		/* Nothing to hold for, and told as the release only. */
 		settle(f, t, now);
 		return;
 	}
-	list_add_tail(&t->held, &f->held);
-	f->transfers_held++;
-	f->slots_held += t->nr_slots;
+	hold(f, t);
 	t->deadline_ns = now + min(timeout_ns, limits->max_ns);
 	set_clock(f, t, t->deadline_ns);
-	tell(f, t, FENCE_NEWS_ENDED);
 	if (t->policy & LKVFENCE_POLICY_REVOKE_NOW)
 		start_revoking(f, t, limits, now);
 }
@@ -298,42 +309,6 @@ void fence_transfer_init(struct fence_transfer *t)
 int fence_transfer_lease(struct fence_transfer *t, struct fence_lease *lease)
 {
 	return add_lease(t, lease) ? 0 : -EINVAL;
-}
-
-/* Give the first @nr ranges of a transfer that wasn't admitted back. */
-static void undo_take(struct fence *f, const struct fence_transfer *t, u32 nr)
-{
-	while (nr--)
-		bitmap_clear(f->taken, t->ranges[nr].first, t->ranges[nr].count);
-}
-
-static int take_slots(struct fence *f, struct fence_transfer *t, u32 *slot)
-{
-	u32 i;
-
-	t->nr_slots = 0;
-	for (i = 0; i < t->nr_ranges; i++) {
-		const struct lkvfence_range *r = &t->ranges[i];
-		u64 past = (u64)r->first + r->count;
-		u32 busy;
-		int err;
-
-		if (!r->count || past > f->nr_slots) {
-			undo_take(f, t, i);
-			return r->count ? -ERANGE : -EINVAL;
-		}
-		busy = find_next_bit(f->taken, past, r->first);
-		if (busy < past) {
-			undo_take(f, t, i);
-			*slot = busy;
-			/* Free now: this very transfer had named it before. */
-			err = test_bit(busy, f->taken) ? -EBUSY : -EINVAL;
-			return err;
-		}
-		bitmap_set(f->taken, r->first, r->count);
-		t->nr_slots += r->count;
-	}
-	return 0;
 }
 
 /* Which of the leases are bound ones? False: one can't be granted any more. */
@@ -418,7 +393,7 @@ int fence_take(struct fence *f, struct fence_transfer *t,
 {
 	struct fence_source *s;
 
-	if (t->state != LKVFENCE_STATE_WAITING)
+	if (!fence_alive(t))
 		return -ECANCELED;
 	if (find_lease(t, lease->source))
 		return -EEXIST;
@@ -438,47 +413,31 @@ int fence_take(struct fence *f, struct fence_transfer *t,
 	return 0;
 }
 
-/* What a process may attest as proof that its work is done. */
-static bool is_drain(u32 evidence)
+int fence_ready(struct fence *f, struct fence_transfer *t, u64 ttl_ns,
+		u32 consumers, u64 now)
 {
-	return evidence == LKVFENCE_EVIDENCE_SUCCESS_CQE ||
-	       evidence == LKVFENCE_EVIDENCE_IN_BAND;
-}
+	bool renewal = t->state == LKVFENCE_STATE_READY;
 
-/* What the owner of the memory may attest: it took the access away. */
-static bool is_revocation(u32 evidence)
-{
-	switch (evidence) {
-	case LKVFENCE_EVIDENCE_RQ_FLUSHED:
-	case LKVFENCE_EVIDENCE_MW_INVALIDATED:
-	case LKVFENCE_EVIDENCE_QP_DESTROYED:
-	case LKVFENCE_EVIDENCE_MR_DEREGISTERED:
-		return true;
-	default:
-		return false;
+	if (!fence_alive(t))
+		return -ECANCELED;
+	if (!t->offered || (renewal && consumers && consumers != t->consumers))
+		return -EINVAL;
+	/* L4: a renewal only ever moves it later. */
+	if (renewal && ttl_ns && (RB_EMPTY_NODE(&t->clock.node) ||
+				  now + ttl_ns <= (u64)t->clock.expires))
+		return 0;
+	if (!renewal) {
+		t->state = LKVFENCE_STATE_READY;
+		t->consumers = consumers;
+		t->ttl_ns = 0;
+		f->transfers_ready++;
 	}
-}
-
-static bool is_return(u32 status, u32 evidence)
-{
-	switch (status) {
-	case LKVFENCE_STATUS_DRAINED:
-		return is_drain(evidence);
-	case LKVFENCE_STATUS_FAILED:
-		return evidence == LKVFENCE_EVIDENCE_NONE;
-	case LKVFENCE_STATUS_REVOKED:
-		return is_revocation(evidence);
-	default:
-		return false;
-	}
-}
-
-/* May a lease in that state be returned so? L5: once, by its source. */
-static bool is_open(const struct fence_lease *lease, u32 status)
-{
-	return lease->state == LKVFENCE_LEASE_OUT ||
-	       (lease->state == LKVFENCE_LEASE_FAILED &&
-		status == LKVFENCE_STATUS_REVOKED);
+	stop_clock(f, t);
+	/* Whoever asks is not told of a time that won't come. */
+	t->clock.expires = 0;
+	if (ttl_ns)
+		set_clock(f, t, now + ttl_ns);
+	return 0;
 }
 
 /* A lease counts as quiet: nothing touches the slots under it any more. */
@@ -493,6 +452,8 @@ static void prove(struct fence *f, struct fence_transfer *t,
 		t->weakest = evidence;
 	if (state == LKVFENCE_LEASE_REVOKED)
 		t->revoked = true;
+	else
+		t->taken += lease->pulled;
 	f->counts.evidence[evidence]++;
 }
 
@@ -529,7 +490,7 @@ int fence_return(struct fence *f, u64 generation, u32 source, u32 status,
 		return -EOPNOTSUPP;
 	}
 
-	if (t->state == LKVFENCE_STATE_WAITING)
+	if (fence_alive(t))
 		f->counts.returns_early++;
 	if (status == LKVFENCE_STATUS_FAILED) {
 		/* L4: given back, but still without proof. */
@@ -569,8 +530,10 @@ void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
 {
 	u64 deadline;
 
+	if (t->gathered)
+		return;
 	tighten(t, policy);
-	if (t->state == LKVFENCE_STATE_WAITING) {
+	if (fence_alive(t)) {
 		end(f, t, reason, timeout_ns ?: limits->default_ns, limits, now);
 		return;
 	}
@@ -590,7 +553,7 @@ int fence_finish(struct fence *f, struct fence_transfer *t, u64 now)
 {
 	static const struct fence_limits no_hold;
 
-	if (t->unproven)
+	if (t->unproven || t->gathered)
 		return -EBUSY;
 	/* Nothing is unproven, so there will be no hold and no deadline. */
 	end(f, t, LKVFENCE_REASON_FINISHED, 0, &no_hold, now);
@@ -599,11 +562,11 @@ int fence_finish(struct fence *f, struct fence_transfer *t, u64 now)
 
 int fence_force(struct fence *f, struct fence_transfer *t, u64 now)
 {
-	if (!t->quarantined)
+	if (!t->quarantined || t->gathered)
 		return -EBUSY;
 	t->forced = true;
 	f->counts.forced++;
-	release(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
+	over(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
 	return 0;
 }
 
@@ -633,7 +596,7 @@ static void give_up(struct fence *f, struct fence_transfer *t, u64 now)
 		fall_back(f, t);
 	t->revoking = false;
 	if ((t->policy & ~REVOKES) == LKVFENCE_POLICY_TAINT)
-		release(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
+		over(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
 	else
 		quarantine(f, t, now);
 }
@@ -648,7 +611,7 @@ u32 fence_expire(struct fence *f, const struct fence_limits *limits, u64 now,
 			container_of(timerqueue_getnext(&f->clock),
 				     struct fence_transfer, clock);
 
-		if (t->state == LKVFENCE_STATE_WAITING)
+		if (fence_alive(t))
 			end(f, t, LKVFENCE_REASON_EXPIRED, limits->default_ns,
 			    limits, now);
 		else if (!(fence_policy(t) & REVOKES) ||
@@ -656,6 +619,37 @@ u32 fence_expire(struct fence *f, const struct fence_limits *limits, u64 now,
 			give_up(f, t, now);
 	}
 	return nr;
+}
+
+/*
+ * Members of groups
+ */
+
+int fence_join(struct fence *f, struct fence_transfer *t)
+{
+	if (!fence_alive(t))
+		return -ECANCELED;
+	if (t->grouped)
+		return -EEXIST;
+	t->grouped = true;
+	f->counts.joined++;
+	return 0;
+}
+
+void fence_end_member(struct fence *f, struct fence_transfer *t, u32 reason,
+		      const struct fence_limits *limits, u64 now)
+{
+	if (!fence_alive(t))
+		return;
+	f->counts.ended_by_group++;
+	end(f, t, reason, limits->default_ns, limits, now);
+}
+
+void fence_release_member(struct fence *f, struct fence_transfer *t, u32 outcome,
+			  u32 evidence, u64 now)
+{
+	t->weakest = evidence;
+	release(f, t, outcome, now);
 }
 
 /*
@@ -705,7 +699,7 @@ u32 fence_source_end(struct fence *f, struct fence_source *s,
 	for (nr = 0; nr < max && (lease = first_of(&s->leases)); nr++) {
 		list_move_tail(&lease->of_source, &s->ended);
 		/* L6b. It has this lease out, so it is held. */
-		if (lease->transfer->state == LKVFENCE_STATE_WAITING)
+		if (fence_alive(lease->transfer))
 			end(f, lease->transfer, LKVFENCE_REASON_REVOKED,
 			    limits->default_ns, limits, now);
 	}

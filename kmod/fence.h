@@ -16,7 +16,8 @@
  *  - calls fence_expire() when fence_next_deadline() has come.
  *
  * A transfer ends in one place, end(), and slots come back in one place,
- * release(); see fence.c.
+ * release(); see fence.c. One that is in a group (L12) is released there like
+ * others, when the group says so.
  */
 #ifndef LKVFENCE_FENCE_H
 #define LKVFENCE_FENCE_H
@@ -70,6 +71,7 @@ struct fence_source {
  * @source: whose; set by the caller
  * @state: enum lkvfence_lease_state
  * @evidence: enum lkvfence_evidence, once drained or revoked
+ * @pulled: it answered a pull: drained, that consumer has what it wanted
  */
 struct fence_lease {
 	struct rb_node node;
@@ -79,6 +81,7 @@ struct fence_lease {
 	u32 source;
 	u8 state;
 	u8 evidence;
+	bool pulled;
 };
 
 /* What there is to tell of a transfer; bits. */
@@ -86,11 +89,13 @@ struct fence_lease {
 #define FENCE_NEWS_QUARANTINED	BIT(1)	/* past its deadline, slots stay out */
 #define FENCE_NEWS_RELEASED	BIT(2)	/* slots are back; the fence forgot it */
 #define FENCE_NEWS_REVOKING	BIT(3)	/* the sources of its leases must be revoked */
+#define FENCE_NEWS_OVER		BIT(4)	/* an offered one ended: pull_over() */
+#define FENCE_NEWS_MEMBER	BIT(5)	/* a grouped one ended, or has gathered */
 
 /**
  * struct fence_transfer - one use of a set of slots
- * @tag: set by the caller, like @ttl_ns, @policy, @ranges and @nr_ranges,
- *	before fence_admit()
+ * @tag: set by the caller, like @ttl_ns, @policy, @ranges, @nr_ranges and
+ *	@offered, before fence_admit()
  * @ttl_ns: how long after its first lease it is ended as expired; 0: never
  * @ranges: its slots
  * @nr_ranges: how many ranges
@@ -106,6 +111,8 @@ struct fence_lease {
  * @nr_leases: how many
  * @unproven: how many of them prove nothing: out, or returned as failed
  * @nr_bound: how many of these are bound
+ * @consumers: how many will pull it; 0: nobody knows
+ * @taken: how many of them have: pulled leases that were drained
  * @begun_ns: when it began
  * @ended_ns: when it ended
  * @quarantined_ns: when its deadline passed, if it went into quarantine
@@ -123,6 +130,9 @@ struct fence_lease {
  * @fell_back: it is counted as one that wasn't revoked
  * @quarantined: it is in quarantine
  * @forced: it was released by an administrator
+ * @offered: it is to be pulled
+ * @grouped: it is released with others, by fence_release_member()
+ * @gathered: it would have been released, with @outcome and @weakest
  */
 struct fence_transfer {
 	u64 tag;
@@ -143,6 +153,8 @@ struct fence_transfer {
 	u32 nr_leases;
 	u32 unproven;
 	u32 nr_bound;
+	u32 consumers;
+	u32 taken;
 
 	u64 begun_ns;
 	u64 ended_ns;
@@ -162,6 +174,9 @@ struct fence_transfer {
 	bool fell_back;
 	bool quarantined;
 	bool forced;
+	bool offered;
+	bool grouped;
+	bool gathered;
 };
 
 /*
@@ -193,6 +208,8 @@ struct fence_counts {
 	u64 strays;
 	u64 strays_late;
 	u64 mismatches;
+	u64 joined;
+	u64 ended_by_group;
 };
 
 /**
@@ -218,6 +235,8 @@ struct fence_counts {
  * @transfers_alive: unreleased transfers
  * @transfers_held: of these, ended ones
  * @transfers_quarantined: of these, those in quarantine
+ * @transfers_ready: transfers that may be pulled
+ * @transfers_gathered: ended ones that only wait for their group
  * @counts: counters
  */
 struct fence {
@@ -241,6 +260,8 @@ struct fence {
 	u64 transfers_alive;
 	u64 transfers_held;
 	u64 transfers_quarantined;
+	u64 transfers_ready;
+	u64 transfers_gathered;
 	struct fence_counts counts;
 };
 
@@ -338,6 +359,20 @@ int fence_take(struct fence *f, struct fence_transfer *t,
 	       struct fence_lease *lease, u32 max_leases, u64 now);
 
 /**
+ * fence_ready() - an offered transfer's data is there; or a renewal of that
+ * @f: the fence
+ * @t: the transfer
+ * @ttl_ns: it expires so long after now; 0: never
+ * @consumers: how many will pull it; 0: nobody knows, or as before
+ * @now: the time
+ *
+ * Return: 0; -ECANCELED it has ended (L3); -EINVAL it wasn't offered, or a
+ * renewal names another number of consumers.
+ */
+int fence_ready(struct fence *f, struct fence_transfer *t, u64 ttl_ns,
+		u32 consumers, u64 now);
+
+/**
  * fence_return() - a lease comes back (L4, L5)
  * @f: the fence
  * @generation: of which transfer
@@ -375,7 +410,7 @@ void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
  * @t: the transfer
  * @now: the time
  *
- * Return: 0; -EBUSY a lease is without proof.
+ * Return: 0; -EBUSY a lease is without proof, or it waits for its group.
  */
 int fence_finish(struct fence *f, struct fence_transfer *t, u64 now);
 
@@ -388,6 +423,37 @@ int fence_finish(struct fence *f, struct fence_transfer *t, u64 now);
  * Return: 0; -EBUSY it is not in quarantine.
  */
 int fence_force(struct fence *f, struct fence_transfer *t, u64 now);
+
+/**
+ * fence_join() - the transfer is released together with others (L12)
+ * @f: the fence
+ * @t: the transfer
+ *
+ * Return: 0; -ECANCELED it has ended; -EEXIST it is in a group.
+ */
+int fence_join(struct fence *f, struct fence_transfer *t);
+
+/**
+ * fence_end_member() - another member of its group was ended
+ * @f: the fence
+ * @t: the transfer; nothing happens where it has ended
+ * @reason: why that one was
+ * @limits: the bounds
+ * @now: the time
+ */
+void fence_end_member(struct fence *f, struct fence_transfer *t, u32 reason,
+		      const struct fence_limits *limits, u64 now);
+
+/**
+ * fence_release_member() - all members of its group have gathered
+ * @f: the fence
+ * @t: the transfer; it has gathered
+ * @outcome: the group's
+ * @evidence: the weakest of all members
+ * @now: the time
+ */
+void fence_release_member(struct fence *f, struct fence_transfer *t, u32 outcome,
+			  u32 evidence, u64 now);
 
 /**
  * fence_policy() - what happens to a transfer at its deadline, as things are
@@ -481,6 +547,18 @@ u32 fence_source_quiet(struct fence *f, struct fence_source *s, u32 evidence,
  * Return: as in fence_source_end().
  */
 u32 fence_source_lost(struct fence *f, struct fence_source *s, u32 max);
+
+/* Leases may be granted: it is WAITING or READY. */
+static inline bool fence_alive(const struct fence_transfer *t)
+{
+	return t->state < LKVFENCE_STATE_ENDED;
+}
+
+/* Has every consumer that READY spoke of taken it? */
+static inline bool fence_all_taken(const struct fence_transfer *t)
+{
+	return t->consumers && t->taken >= t->consumers;
+}
 
 /* Does the region accept it as proof? */
 static inline bool fence_accepts(const struct fence *f, u32 evidence)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How fence.c finds things: trees. Only fence.c includes this; the functions are
- * here so that they are compiled as part of it.
+ * How fence.c finds things: trees, the map of slots, and the lists of what is
+ * bound. Only fence.c includes this; the functions are here so that they are
+ * compiled as part of it.
  */
 #ifndef LKVFENCE_FENCE_INDEX_H
 #define LKVFENCE_FENCE_INDEX_H
@@ -65,6 +66,7 @@ static bool add_lease(struct fence_transfer *t, struct fence_lease *lease)
 	lease->state = LKVFENCE_LEASE_OUT;
 	lease->evidence = LKVFENCE_EVIDENCE_NONE;
 	lease->bound = NULL;
+	lease->pulled = false;
 	rb_link_node(&lease->node, parent, link);
 	rb_insert_color(&lease->node, &t->leases);
 	t->nr_leases++;
@@ -186,6 +188,91 @@ int fence_lookup(const struct fence *f, u64 generation,
 static struct fence_lease *to_lease(struct rb_node *n)
 {
 	return rb_entry(n, struct fence_lease, node);
+}
+
+/*
+ * Slots (L1): all of a transfer's, or none
+ */
+
+/* Give the first @nr ranges of a transfer that wasn't admitted back. */
+static void undo_take(struct fence *f, const struct fence_transfer *t, u32 nr)
+{
+	while (nr--)
+		bitmap_clear(f->taken, t->ranges[nr].first, t->ranges[nr].count);
+}
+
+static int take_slots(struct fence *f, struct fence_transfer *t, u32 *slot)
+{
+	u32 i;
+
+	t->nr_slots = 0;
+	for (i = 0; i < t->nr_ranges; i++) {
+		const struct lkvfence_range *r = &t->ranges[i];
+		u64 past = (u64)r->first + r->count;
+		u32 busy;
+		int err;
+
+		if (!r->count || past > f->nr_slots) {
+			undo_take(f, t, i);
+			return r->count ? -ERANGE : -EINVAL;
+		}
+		busy = find_next_bit(f->taken, past, r->first);
+		if (busy < past) {
+			undo_take(f, t, i);
+			*slot = busy;
+			/* Free now: this very transfer had named it before. */
+			err = test_bit(busy, f->taken) ? -EBUSY : -EINVAL;
+			return err;
+		}
+		bitmap_set(f->taken, r->first, r->count);
+		t->nr_slots += r->count;
+	}
+	return 0;
+}
+
+/*
+ * Bound leases
+ */
+
+/* The lease counts for its source from now on. */
+static void attach(struct fence_transfer *t, struct fence_lease *lease)
+{
+	lease->transfer = t;
+	INIT_LIST_HEAD(&lease->of_source);
+	list_add_tail(&lease->of_source, &lease->bound->leases);
+	lease->bound->nr_leases++;
+	t->nr_bound++;
+}
+
+static void attach_all(struct fence_transfer *t)
+{
+	struct rb_node *n;
+
+	for_each_lease(t, n) {
+		if (to_lease(n)->bound)
+			attach(t, to_lease(n));
+	}
+}
+
+/* The lease is proven, or its transfer released: its source is done with it. */
+static void detach(struct fence *f, struct fence_transfer *t,
+		   struct fence_lease *lease)
+{
+	if (!lease->bound)
+		return;
+	list_del_init(&lease->of_source);
+	if (!--lease->bound->nr_leases)
+		f->source_idle = true;
+	lease->bound = NULL;
+	t->nr_bound--;
+}
+
+static void detach_all(struct fence *f, struct fence_transfer *t)
+{
+	struct rb_node *n;
+
+	for_each_lease(t, n)
+		detach(f, t, to_lease(n));
 }
 
 #endif /* LKVFENCE_FENCE_INDEX_H */

@@ -37,6 +37,8 @@ static uint max_slots = 1U << 24;
 static uint max_regions = 1024;
 static uint max_transfers = 1U << 20;
 static uint max_sources = 4096;
+static uint max_pulls = 1U << 16;
+static uint max_tombstones = 4096;
 
 /*
  * How long after a QP was moved to ERR nothing comes through it any more. What
@@ -53,6 +55,14 @@ static uint settle_ms = 100;
  * two processors.
  */
 static uint revoke_timeout_ms = 10000;
+
+/*
+ * How long a pull waits for its tag to be offered: a request reaches both ends
+ * within seconds. And how long it is known why a transfer ended: longer than a
+ * pull may have been under way.
+ */
+static uint unclaimed_ms = 5 * MSEC_PER_SEC;
+static uint tombstone_ms = 60 * MSEC_PER_SEC;
 
 /* At load they come one by one, and module init looks at all of them. */
 static bool loaded;
@@ -125,6 +135,14 @@ module_param_cb(settle_ms, &duration_ops, &settle_ms, 0644);
 MODULE_PARM_DESC(settle_ms, "How long after it was moved to ERR a queue pair counts as quiet, in ms, 1 to 600000 (100)");
 module_param_cb(revoke_timeout_ms, &duration_ops, &revoke_timeout_ms, 0644);
 MODULE_PARM_DESC(revoke_timeout_ms, "How long a revocation may take, beside settle_ms, in ms, 1 to 600000 (10000)");
+module_param(max_pulls, uint, 0644);
+MODULE_PARM_DESC(max_pulls, "Waiting tickets of a region (65536)");
+module_param(max_tombstones, uint, 0644);
+MODULE_PARM_DESC(max_tombstones, "Offered transfers of a region, and as many tags aborted early, of which it is known how they ended (4096)");
+module_param_cb(unclaimed_ms, &duration_ops, &unclaimed_ms, 0644);
+MODULE_PARM_DESC(unclaimed_ms, "How long a pull that names no time waits for its tag to be offered, in ms, 1 to 600000 (5000)");
+module_param_cb(tombstone_ms, &duration_ops, &tombstone_ms, 0644);
+MODULE_PARM_DESC(tombstone_ms, "How long it is known why an offered transfer ended, in ms, 1 to 600000 (60000)");
 
 static u64 ms_to_ns(uint ms)
 {
@@ -165,6 +183,25 @@ u32 param_max_transfers(void)
 u32 param_max_sources(void)
 {
 	return READ_ONCE(max_sources);
+}
+
+u32 param_max_pulls(void)
+{
+	return READ_ONCE(max_pulls);
+}
+
+u64 param_unclaimed_ns(void)
+{
+	return ms_to_ns(READ_ONCE(unclaimed_ms));
+}
+
+struct pull_limits param_pull_limits(void)
+{
+	return (struct pull_limits) {
+		.tombstone_ns	= ms_to_ns(READ_ONCE(tombstone_ms)),
+		.max_tombstones	= READ_ONCE(max_tombstones),
+		.max_leases	= MAX_LEASES,
+	};
 }
 
 u64 param_settle_ns(void)

@@ -11,6 +11,7 @@
 #include <linux/workqueue.h>
 
 #include "fence.h"
+#include "pull.h"
 
 #define LKVFENCE_MODULE_VERSION	"0.1.0"
 
@@ -25,6 +26,9 @@ u32 param_max_slots(void);
 u32 param_max_regions(void);
 u32 param_max_transfers(void);
 u32 param_max_sources(void);
+u32 param_max_pulls(void);
+u64 param_unclaimed_ns(void);
+struct pull_limits param_pull_limits(void);
 u64 param_settle_ns(void);
 
 /**
@@ -49,8 +53,12 @@ enum object {
 	OBJECT_REGION,
 	OBJECT_HANDLE,
 	OBJECT_TRANSFER,
-	OBJECT_LEASE,		/* of TAKE; those of BEGIN are part of the transfer */
+	OBJECT_LEASE,		/* of TAKE and PULL; those of BEGIN are part of the transfer */
 	OBJECT_SOURCE,
+	OBJECT_OFFER,		/* tombstones too */
+	OBJECT_TICKET,
+	OBJECT_GROUP,
+	OBJECT_MEMBER,
 	NR_OBJECTS,
 };
 

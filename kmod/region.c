@@ -19,19 +19,14 @@
 
 #include "compat.h"
 #include "event.h"
+#include "group.h"
 #include "main.h"
 #include "region.h"
 #include "source.h"
+#include "ticket.h"
 
 /* Transfers orphaned before others get the region's lock. */
 #define BATCH		64
-
-/*
- * Bytes of a small transfer: about 8 ranges and 3 leases, or one of the two
- * and more of the other. And how many of them a handle keeps.
- */
-#define SMALL		512
-#define MAX_SPARE	64
 
 /* Lines in the log of one region: so many in so long. */
 #define LOG_BURST	10
@@ -41,127 +36,19 @@
 static DEFINE_MUTEX(regions_lock);
 static LIST_HEAD(regions);
 static u32 nr_regions;
+
+/* All of them are u64. */
+struct counts {
+	struct fence_counts fence;
+	struct pull_counts pulls;
+};
+
 /* Counters of regions that are gone. */
-static struct fence_counts retired_counts;
+static struct counts retired_counts;
 
 /*
- * Transfers
+ * News
  */
-
-static size_t transfer_size(u32 nr_ranges, u32 nr_leases)
-{
-	struct transfer *t;
-
-	BUILD_BUG_ON(offsetof(struct transfer, ranges) % __alignof__(*t->leases));
-	BUILD_BUG_ON(sizeof(*t->ranges) % __alignof__(*t->leases));
-	/* Both are bounded by MAX_*: no overflow. */
-	return struct_size(t, ranges, nr_ranges) + nr_leases * sizeof(*t->leases);
-}
-
-static struct transfer *take_spare(struct handle *h)
-{
-	struct transfer *t;
-
-	spin_lock(&h->spare_lock);
-	t = list_first_entry_or_null(&h->spare, struct transfer, owned);
-	if (t) {
-		list_del(&t->owned);
-		h->nr_spare--;
-	}
-	spin_unlock(&h->spare_lock);
-	return t;
-}
-
-/* False if the handle has enough. */
-static bool keep_spare(struct handle *h, struct transfer *t)
-{
-	bool room;
-
-	spin_lock(&h->spare_lock);
-	room = h->nr_spare < MAX_SPARE;
-	if (room) {
-		list_add(&t->owned, &h->spare);
-		h->nr_spare++;
-	}
-	spin_unlock(&h->spare_lock);
-	return room;
-}
-
-/* Small ones are all of one size, so that each can be used for another. */
-static struct transfer *alloc(struct handle *h, size_t size)
-{
-	struct transfer *t = NULL;
-
-	if (size <= SMALL) {
-		size = SMALL;
-		t = take_spare(h);
-	}
-	if (!t) {
-		t = kvmalloc(size, GFP_CHARGED);
-		if (t)
-			object_created(OBJECT_TRANSFER);
-	}
-	return t;
-}
-
-static void destroy(struct transfer *t)
-{
-	kvfree(t);
-	object_destroyed(OBJECT_TRANSFER);
-}
-
-struct transfer *transfer_alloc(struct handle *h, u32 nr_ranges, u32 nr_leases)
-{
-	size_t size = transfer_size(nr_ranges, nr_leases);
-	struct transfer *t = alloc(h, size);
-
-	if (!t)
-		return NULL;
-	memset(t, 0, sizeof(*t));
-	t->small = size <= SMALL;
-	fence_transfer_init(&t->fence);
-	t->fence.ranges = t->ranges;
-	t->fence.nr_ranges = nr_ranges;
-	INIT_LIST_HEAD(&t->owned);
-	INIT_LIST_HEAD(&t->unread);
-	t->nr_leases = nr_leases;
-	t->leases = (struct fence_lease *)&t->ranges[nr_ranges];
-	return t;
-}
-
-/* Free the leases that were allocated one by one. */
-static void free_taken(struct transfer *t)
-{
-	struct fence_lease *lease, *next;
-
-	rbtree_postorder_for_each_entry_safe(lease, next, &t->fence.leases, node) {
-		if (lease < t->leases || lease >= t->leases + t->nr_leases)
-			lease_free(lease);
-	}
-}
-
-void transfer_free(struct transfer *t, struct handle *h)
-{
-	if (t->fence.nr_leases > t->nr_leases)
-		free_taken(t);
-	if (!h || !t->small || !keep_spare(h, t))
-		destroy(t);
-}
-
-struct fence_lease *lease_alloc(void)
-{
-	struct fence_lease *lease = kmalloc(sizeof(*lease), GFP_CHARGED);
-
-	if (lease)
-		object_created(OBJECT_LEASE);
-	return lease;
-}
-
-void lease_free(struct fence_lease *lease)
-{
-	kfree(lease);
-	object_destroyed(OBJECT_LEASE);
-}
 
 /* L7. All are counted; a storm of them is not logged line by line. */
 static void log_news(struct region *r, const struct fence_transfer *t, u32 bits)
@@ -194,6 +81,22 @@ void region_log_report(struct region *r, const struct lkvfence_report *report)
 			  report->nr_slots, what);
 }
 
+/* News that are for the kernel itself. */
+#define INNER_NEWS	(FENCE_NEWS_REVOKING | FENCE_NEWS_OVER | FENCE_NEWS_MEMBER)
+
+static void act_on(struct region *r, struct transfer *t, u32 bits)
+{
+	struct pull_limits limits = param_pull_limits();
+
+	if (bits & FENCE_NEWS_REVOKING)
+		sources_revoke(r, &t->fence);
+	if (bits & FENCE_NEWS_OVER)
+		pull_over(&r->pulls, &t->fence, &limits, ktime_get_ns());
+	/* One that is released is no member any more. */
+	if (bits & FENCE_NEWS_MEMBER && t->member)
+		group_kick(t);
+}
+
 void region_settle(struct region *r, const struct handle *caller, u32 mute)
 {
 	struct fence_transfer *ft;
@@ -204,9 +107,9 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 		struct transfer *t = to_transfer(ft);
 
 		log_news(r, ft, bits);
-		if (unlikely(bits & FENCE_NEWS_REVOKING)) {
-			sources_revoke(r, ft);
-			bits &= ~FENCE_NEWS_REVOKING;
+		if (unlikely(bits & INNER_NEWS)) {
+			act_on(r, t, bits);
+			bits &= ~INNER_NEWS;
 		}
 		if (bits & FENCE_NEWS_RELEASED)
 			list_del_init(&t->owned);
@@ -217,6 +120,8 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 	}
 	if (unlikely(r->fence.source_idle))
 		sources_sweep(r);
+	if (unlikely(r->pulls.active))
+		tickets_settle(r);
 	clock_update(r);
 }
 
@@ -235,6 +140,8 @@ struct handle *handle_alloc(struct region *r)
 	INIT_LIST_HEAD(&h->unread);
 	INIT_LIST_HEAD(&h->sources);
 	INIT_LIST_HEAD(&h->unread_sources);
+	h->tickets = RB_ROOT;
+	INIT_LIST_HEAD(&h->unread_tickets);
 	init_waitqueue_head(&h->wait);
 	mutex_init(&h->read_lock);
 	spin_lock_init(&h->spare_lock);
@@ -253,6 +160,7 @@ static bool orphan_some(struct handle *h, const struct fence_limits *limits)
 
 	mutex_lock(&r->lock);
 	sources_leave(h);
+	nr -= tickets_leave(h, nr);
 	while (nr && !list_empty(&h->transfers)) {
 		t = list_first_entry(&h->transfers, struct transfer, owned);
 		list_del_init(&t->owned);
@@ -279,13 +187,11 @@ static bool orphan_some(struct handle *h, const struct fence_limits *limits)
 void handle_free(struct handle *h)
 {
 	struct fence_limits limits = param_limits();
-	struct transfer *t;
 
 	while (!orphan_some(h, &limits))
 		cond_resched();
 	/* Nobody owns anything through it any more: no spare comes back. */
-	while ((t = take_spare(h)))
-		destroy(t);
+	transfers_forget_spare(h);
 	mutex_destroy(&h->read_lock);
 	kfree(h);
 	object_destroyed(OBJECT_HANDLE);
@@ -348,6 +254,7 @@ static struct region *region_alloc(const struct lkvfence_open *arg)
 	r->base = arg->base;
 	mutex_init(&r->lock);
 	fence_init(&r->fence, arg->nr_slots, taken, owner);
+	pulls_init(&r->pulls, &r->fence);
 	/* L5: what was issued before, in a region of this name too, is stale. */
 	r->fence.last_generation = generation_last();
 	clock_init(r);
@@ -468,15 +375,22 @@ struct region *region_open(struct lkvfence_open *arg)
 	return err ? ERR_PTR(err) : r;
 }
 
-static void add_counts(struct fence_counts *sum, const struct fence_counts *c)
+static void add(void *sum, const void *counts, size_t size)
 {
-	const u64 *from = (const u64 *)c;
-	u64 *to = (u64 *)sum;
-	u32 i;
+	const u64 *from = counts;
+	u64 *to = sum;
+	size_t i;
 
-	BUILD_BUG_ON(sizeof(*c) % sizeof(u64));
-	for (i = 0; i < sizeof(*c) / sizeof(u64); i++)
+	for (i = 0; i < size / sizeof(u64); i++)
 		to[i] += from[i];
+}
+
+static void add_counts(struct counts *sum, const struct region *r)
+{
+	BUILD_BUG_ON(sizeof(sum->fence) % sizeof(u64));
+	BUILD_BUG_ON(sizeof(sum->pulls) % sizeof(u64));
+	add(&sum->fence, &r->fence.counts, sizeof(sum->fence));
+	add(&sum->pulls, &r->pulls.counts, sizeof(sum->pulls));
 }
 
 static u64 region_alive(struct region *r)
@@ -489,10 +403,19 @@ static u64 region_alive(struct region *r)
 	return alive;
 }
 
+/* There is nobody any more whom tombstones could tell anything. */
+static void bury(struct region *r)
+{
+	mutex_lock(&r->lock);
+	pull_bury(&r->pulls);
+	tickets_settle(r);
+	mutex_unlock(&r->lock);
+}
+
 /* Drop @handles handles of a region, and the region itself if unused. */
 static void leave(struct region *r, u32 handles)
 {
-	bool unused;
+	bool unused, last;
 
 	mutex_lock(&regions_lock);
 	r->handles -= handles;
@@ -505,12 +428,16 @@ static void leave(struct region *r, u32 handles)
 		r->retired = true;
 		list_del(&r->node);
 		nr_regions--;
-		add_counts(&retired_counts, &r->fence.counts);
+		bury(r);
+		add_counts(&retired_counts, r);
 		clock_stop(r);
 		/* Waits for readers in sysfs; these take only region->lock. */
 		kobject_del(&r->kobj);
 	}
+	last = unused && !nr_regions;
 	mutex_unlock(&regions_lock);
+	if (last)
+		groups_forget();
 	if (unused)
 		region_put(r);
 }
@@ -530,8 +457,11 @@ void region_close(struct region *r)
  * Statistics
  */
 
-static void copy_counts(struct lkvfence_stat *stat, const struct fence_counts *c)
+static void copy_counts(struct lkvfence_stat *stat, const struct counts *counts)
 {
+	const struct fence_counts *c = &counts->fence;
+	const struct pull_counts *p = &counts->pulls;
+
 	BUILD_BUG_ON(sizeof(stat->released) != sizeof(c->released));
 	stat->begun = c->begun;
 	memcpy(stat->released, c->released, sizeof(stat->released));
@@ -557,11 +487,18 @@ static void copy_counts(struct lkvfence_stat *stat, const struct fence_counts *c
 	stat->strays = c->strays;
 	stat->strays_late = c->strays_late;
 	stat->mismatches = c->mismatches;
+	stat->joined = c->joined;
+	stat->ended_by_group = c->ended_by_group;
+	stat->pulls = p->pulls;
+	stat->pulls_granted = p->pulls_granted;
+	stat->pulls_refused = p->pulls_refused;
+	stat->pulls_closed = p->pulls_closed;
+	stat->refused_early = p->refused_early;
 }
 
 /* Add one region's gauges to @stat, and its counters to @counts. */
 static void sum_region(struct region *r, struct lkvfence_stat *stat,
-		       struct fence_counts *counts)
+		       struct counts *counts)
 {
 	struct fence *f = &r->fence;
 	struct fence_transfer *oldest;
@@ -575,11 +512,15 @@ static void sum_region(struct region *r, struct lkvfence_stat *stat,
 	stat->transfers_held += f->transfers_held;
 	stat->transfers_quarantined += f->transfers_quarantined;
 	stat->sources += f->nr_sources;
+	stat->transfers_ready += f->transfers_ready;
+	stat->transfers_gathered += f->transfers_gathered;
+	stat->tickets += r->pulls.nr_tickets;
+	stat->tombstones += r->pulls.nr_dead + r->pulls.nr_early;
 	oldest = list_first_entry_or_null(&f->held, struct fence_transfer, held);
 	if (oldest)
 		stat->oldest_hold_ns = max(stat->oldest_hold_ns,
 					   ktime_get_ns() - oldest->ended_ns);
-	add_counts(counts, &f->counts);
+	add_counts(counts, r);
 	mutex_unlock(&r->lock);
 	/* Changes under regions_lock; one value on its own may be any of them. */
 	stat->handles += READ_ONCE(r->handles);
@@ -587,7 +528,7 @@ static void sum_region(struct region *r, struct lkvfence_stat *stat,
 
 void region_stat(struct region *r, struct lkvfence_stat *stat)
 {
-	struct fence_counts counts = {};
+	struct counts counts = {};
 
 	memset(stat, 0, sizeof(*stat));
 	sum_region(r, stat, &counts);
@@ -603,7 +544,7 @@ void region_stat(struct region *r, struct lkvfence_stat *stat)
  * References to all regions there are, and the counters of those that are
  * gone, of one instant: a region that goes from now on is still counted once.
  */
-static struct region **all_regions(u32 *nr, struct fence_counts *gone)
+static struct region **all_regions(u32 *nr, struct counts *gone)
 {
 	struct region **all, *r;
 	u32 i = 0;
@@ -624,7 +565,7 @@ static struct region **all_regions(u32 *nr, struct fence_counts *gone)
 
 int regions_stat(struct lkvfence_stat *stat, u32 *nr)
 {
-	struct fence_counts counts;
+	struct counts counts;
 	struct region **all;
 	u32 i;
 

@@ -8,12 +8,15 @@
  *   handle->read_lock   one reader at a time takes events; held while copying
  *                       to user space, so nothing else may wait for it (L9)
  *   regions_lock        the table of regions, and each one's number of handles
- *   region->lock        the fence, its transfers, who owns them, and the
+ *   region->lock        the fence, its transfers, who owns them, pulls, and the
  *                       handles' event queues. No user memory is touched and
  *                       nothing is allocated under it; it is a mutex because
  *                       taking and giving back many ranges takes its time
  *   bound_lock          in source.c: the table of bound QPs; nothing is taken
  *                       under it
+ *
+ * and, in group.c: group->lock, then groups_lock, or region->lock; of these
+ * several at once, in the order of their addresses.
  *
  * A region is referenced by the table while it has handles or unreleased
  * transfers, by each handle, by each source, and by work that is queued for it. A transfer is
@@ -34,6 +37,7 @@
 #include <linux/workqueue.h>
 
 #include "fence.h"
+#include "pull.h"
 
 /*
  * For what users ask for (L10): charged to them; when their limit is reached
@@ -55,6 +59,7 @@
  * @base: address of slot 0; told, not used
  * @lock: see above
  * @fence: the slots; guarded by @lock
+ * @pulls: who asks for what is in them; guarded by @lock
  * @timer: fires at @armed
  * @armed: U64_MAX, or when @timer fires; guarded by @lock
  * @work: acts on what the timer saw
@@ -75,6 +80,7 @@ struct region {
 
 	struct mutex lock;	/* see above */
 	struct fence fence;
+	struct pulls pulls;
 	struct hrtimer timer;
 	u64 armed;
 	struct work_struct work;
@@ -89,10 +95,14 @@ struct region {
  * @unread: transfers with events to read; guarded by region->lock
  * @sources: sources that it bound; guarded by region->lock
  * @unread_sources: of these, those with an event to read; guarded likewise
- * @nr_unread: entries of @unread and @unread_sources; written under
- *	region->lock, poll(2) looks without
+ * @tickets: its pulls that wait for an answer; guarded likewise
+ * @unread_tickets: those that were answered; guarded likewise
+ * @nr_unread: entries of @unread, @unread_sources and @unread_tickets; written
+ *	under region->lock, poll(2) looks without
  * @wait: readers
  * @read_lock: see above
+ * @hot: one of @spare, taken and put without a lock: who has one transfer
+ *	after the other needs no more
  * @spare_lock: guards @spare and @nr_spare; nothing is taken under it
  * @spare: small transfers of this handle that are over, to be used again
  * @nr_spare: how many
@@ -103,9 +113,12 @@ struct handle {
 	struct list_head unread;
 	struct list_head sources;
 	struct list_head unread_sources;
+	struct rb_root tickets;
+	struct list_head unread_tickets;
 	u32 nr_unread;
 	wait_queue_head_t wait;
 	struct mutex read_lock;	/* see above */
+	struct transfer *hot;
 	spinlock_t spare_lock;	/* see above */
 	struct list_head spare;
 	u32 nr_spare;
@@ -120,6 +133,7 @@ struct handle {
  * @pending: FENCE_NEWS_* to read
  * @pid: who began it, in the initial PID namespace
  * @comm: that process's name
+ * @member: what it is in a group, or NULL
  * @small: it may be a handle's spare when it is over
  * @nr_leases: leases that were granted at the beginning
  * @leases: these; others are allocated one by one
@@ -133,6 +147,7 @@ struct transfer {
 	u32 pending;
 	pid_t pid;
 	char comm[LKVFENCE_COMM_LEN];
+	struct member *member;
 	bool small;
 	u32 nr_leases;
 	struct fence_lease *leases;
@@ -234,12 +249,15 @@ struct transfer *transfer_alloc(struct handle *h, u32 nr_ranges, u32 nr_leases);
  */
 void transfer_free(struct transfer *t, struct handle *h);
 
+/* Free what a handle that closes has kept. */
+void transfers_forget_spare(struct handle *h);
+
 struct fence_lease *lease_alloc(void);
 void lease_free(struct fence_lease *lease);
 
 /* clock.c */
 void clock_init(struct region *r);
-/* Arm the timer for the fence's next deadline. @r is locked. */
+/* Arm the timer for the next deadline of fence and pulls. @r is locked. */
 void clock_update(struct region *r);
 /* The timer does not fire any more. @r is not locked, and has no transfers. */
 void clock_stop(struct region *r);

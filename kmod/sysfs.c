@@ -113,6 +113,17 @@ static struct value values[] = {
 	VALUE(strays, strays),
 	VALUE(strays_late, strays_late),
 	VALUE(mismatches, mismatches),
+	VALUE(transfers_ready, transfers_ready),
+	VALUE(tickets, tickets),
+	VALUE(tombstones, tombstones),
+	VALUE(transfers_gathered, transfers_gathered),
+	VALUE(joined, joined),
+	VALUE(ended_by_group, ended_by_group),
+	VALUE(pulls, pulls),
+	VALUE(pulls_granted, pulls_granted),
+	VALUE(pulls_refused, pulls_refused),
+	VALUE(pulls_closed, pulls_closed),
+	VALUE(refused_early, refused_early),
 };
 
 /* Names of what may be proof, from the values that count it. */
@@ -227,6 +238,14 @@ static struct object_value objects[] = {
 	OBJECT(leases_destroyed, objects_destroyed, OBJECT_LEASE),
 	OBJECT(sources_created, objects_created, OBJECT_SOURCE),
 	OBJECT(sources_destroyed, objects_destroyed, OBJECT_SOURCE),
+	OBJECT(offers_created, objects_created, OBJECT_OFFER),
+	OBJECT(offers_destroyed, objects_destroyed, OBJECT_OFFER),
+	OBJECT(tickets_created, objects_created, OBJECT_TICKET),
+	OBJECT(tickets_destroyed, objects_destroyed, OBJECT_TICKET),
+	OBJECT(groups_created, objects_created, OBJECT_GROUP),
+	OBJECT(groups_destroyed, objects_destroyed, OBJECT_GROUP),
+	OBJECT(members_created, objects_created, OBJECT_MEMBER),
+	OBJECT(members_destroyed, objects_destroyed, OBJECT_MEMBER),
 };
 
 static struct attribute *object_attrs[ARRAY_SIZE(objects) + 1];

@@ -16,6 +16,7 @@
 #include "calls.h"
 #include "compat.h"
 #include "event.h"
+#include "group.h"
 #include "main.h"
 #include "rdma.h"
 #include "region.h"
@@ -50,6 +51,11 @@ static int do_info(struct handle *h, void *argp)
 		.revoke_ns		= limits.revoke_ns,
 		.max_sources		= param_max_sources(),
 		.max_qps		= MAX_QPS,
+		.unclaimed_ns		= param_unclaimed_ns(),
+		.tombstone_ns		= param_pull_limits().tombstone_ns,
+		.max_tombstones		= param_pull_limits().max_tombstones,
+		.max_pulls		= param_max_pulls(),
+		.max_members		= MAX_MEMBERS,
 		.version		= LKVFENCE_MODULE_VERSION,
 	};
 	return 0;
@@ -153,14 +159,14 @@ static int do_open(struct lkvfence_open *arg, void __user *uarg, size_t size)
 
 /* The ABI, for good: structs grow at the end, and these are those of ABI 1. */
 static_assert(sizeof(struct lkvfence_range) == 8);
-static_assert(sizeof(struct lkvfence_info) == 120);
+static_assert(sizeof(struct lkvfence_info) == 152);
 static_assert(sizeof(struct lkvfence_open) == 112);
-static_assert(sizeof(struct lkvfence_stat) == 536);
+static_assert(sizeof(struct lkvfence_stat) == 624);
 static_assert(sizeof(struct lkvfence_begin) == 96);
 static_assert(sizeof(struct lkvfence_take) == 24);
 static_assert(sizeof(struct lkvfence_return_item) == 24);
 static_assert(sizeof(struct lkvfence_return) == 24);
-static_assert(sizeof(struct lkvfence_abort) == 64);
+static_assert(sizeof(struct lkvfence_abort) == 72);
 static_assert(sizeof(struct lkvfence_release) == 32);
 static_assert(sizeof(struct lkvfence_lease) == 8);
 static_assert(sizeof(struct lkvfence_query) == 128);
@@ -171,6 +177,10 @@ static_assert(sizeof(struct lkvfence_source) == 96);
 static_assert(sizeof(struct lkvfence_quiet) == 24);
 static_assert(sizeof(struct lkvfence_report) == 24);
 static_assert(sizeof(struct lkvfence_query_source) == 112);
+static_assert(sizeof(struct lkvfence_ready) == 40);
+static_assert(sizeof(struct lkvfence_pull) == 56);
+static_assert(sizeof(struct lkvfence_withdraw) == 16);
+static_assert(sizeof(struct lkvfence_join) == 32);
 
 union command_arg {
 	u32 size;
@@ -188,6 +198,10 @@ union command_arg {
 	struct lkvfence_quiet quiet;
 	struct lkvfence_report report;
 	struct lkvfence_query_source query_source;
+	struct lkvfence_ready ready;
+	struct lkvfence_pull pull;
+	struct lkvfence_withdraw withdraw;
+	struct lkvfence_join join;
 };
 
 /**
@@ -207,12 +221,12 @@ struct command {
 
 /* By number, less that of STAT. */
 static const struct command commands[] = {
-	COMMAND(lkvfence_stat, mismatches, call_stat),
+	COMMAND(lkvfence_stat, ended_by_group, call_stat),
 	COMMAND(lkvfence_begin, state, call_begin),
 	COMMAND(lkvfence_begin, state, call_hold),
 	COMMAND(lkvfence_take, pad, call_take),
 	COMMAND(lkvfence_return, nr_accepted, call_return),
-	COMMAND(lkvfence_abort, reason_in_force, call_abort),
+	COMMAND(lkvfence_abort, nr_ended, call_abort),
 	COMMAND(lkvfence_release, pad, call_release),
 	COMMAND(lkvfence_query, comm, call_query),
 	COMMAND(lkvfence_adopt, generation, call_adopt),
@@ -220,6 +234,10 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_quiet, evidence, call_quiet),
 	COMMAND(lkvfence_report, nr_slots, call_report),
 	COMMAND(lkvfence_query_source, peer, call_query_source),
+	COMMAND(lkvfence_ready, deadline_ns, call_ready),
+	COMMAND(lkvfence_pull, ticket, call_pull),
+	COMMAND(lkvfence_withdraw, ticket, call_withdraw),
+	COMMAND(lkvfence_join, pad, call_join),
 };
 
 static const struct command info_command = COMMAND(lkvfence_info, version, do_info);

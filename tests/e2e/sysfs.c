@@ -48,6 +48,10 @@ static const struct file files[] = {
 	EVIDENCE(mr_deregistered, MR_DEREGISTERED, false),
 	EVIDENCE(backing_gone, BACKING_GONE, true), IDLE(sources), IDLE(sources_revoked),
 	IDLE(sources_lost), COUNTER(strays), COUNTER(strays_late), COUNTER(mismatches),
+	GAUGE(transfers_ready), GAUGE(tickets), GAUGE(tombstones), COUNTER(pulls),
+	COUNTER(pulls_granted), COUNTER(pulls_refused), COUNTER(pulls_closed),
+	COUNTER(refused_early), GAUGE(transfers_gathered), COUNTER(joined),
+	COUNTER(ended_by_group),
 };
 
 /* Beside these. */
@@ -128,12 +132,86 @@ static uint64_t member(const struct lkvfence_stat *stat, const struct file *file
 	return v;
 }
 
+/* A pull that waits, if it is asked, for longer than this test runs. */
+static uint64_t pull(struct lkvfence *f, uint64_t tag)
+{
+	struct lkvfence_pull p = {
+		.tag = tag, .source = 7, .timeout_ns = 3600000 * MS,
+		.unclaimed_ns = 3600000 * MS,
+	};
+
+	need(!lkvfence_pull(f, &p), "PULL");
+	return p.ticket;
+}
+
+/* Pulls that are granted, refused and closed; and an offer that comes too late. */
+static void use_pulls(struct lkvfence *f, const char *name, uint64_t tag)
+{
+	struct lkvfence_ready r = { .consumers = 1 };
+	struct lkvfence_begin b = want(3, 60, 1, 0);
+	struct lkvfence *other = region(name, 0);
+
+	need(!lkvfence_offer(f, &b), "an offer");
+	r.generation = b.generation;
+	need(!lkvfence_ready(f, &r), "READY");
+	pull(f, 3);
+	need(!drained(f, b.generation, 7), "all have taken it");
+	need(!lkvfence_withdraw(f, pull(f, 3)), "WITHDRAW");
+	pull(other, 3);
+	lkvfence_close(other);
+	need(!lkvfence_abort_early(f, tag, 0), "ABORT");
+	b = want(tag, 60, 1, 0);
+	need(lkvfence_offer(f, &b) == -ECANCELED, "an offer that was aborted");
+}
+
+/* Two transfers with one lease each, the first of which has @first; in one group. */
+static void pair(struct lkvfence *f, uint32_t slot, uint32_t first, uint64_t g[2])
+{
+	static uint64_t group = 1000;
+	int i;
+
+	group++;
+	for (i = 0; i < 2; i++) {
+		struct lkvfence_join j = {
+			.size = sizeof(j), .group = group, .nr_members = 2,
+		};
+
+		g[i] = begin(f, slot + i, slot + i, 1, i ? 1 : first);
+		j.generation = g[i];
+		need(!sys(lkvfence_fd(f), LKVFENCE_IOC_JOIN, &j), "JOIN");
+	}
+}
+
+/* One is ended, and so is the other. */
+static void use_groups(struct lkvfence *f)
+{
+	struct lkvfence_event e;
+	unsigned int told = 0;
+	uint64_t g[2];
+
+	pair(f, 56, 1, g);
+	need(!lkvfence_abort_generation(f, g[0]), "ABORT");
+	need(until(query(f, g[1]).state == LKVFENCE_STATE_ENDED), "its end");
+	need(!drained(f, g[0], 1) && !drained(f, g[1], 1), "RETURN");
+	/* It may be a moment until a group is told. */
+	while (told < 2) {
+		e = event(f);
+		need(e.type, "an event");
+		told += e.type == LKVFENCE_EVENT_RELEASED &&
+			(e.generation == g[0] || e.generation == g[1]);
+	}
+}
+
+/* The ticket of a pull that waits, in each region. */
+static uint64_t stays[2];
+
 /* Something of everything that is counted. */
 static void use(struct lkvfence *f, uint32_t times)
 {
+	uint64_t *ticket = &stays[times - 1];
 	struct lkvfence_event e[64];
 	struct lkvfence_begin b;
-	uint64_t g;
+	uint64_t g, g2[2];
 
 	while (times--) {
 		g = begin(f, 1, 0, 8, 2);
@@ -164,14 +242,23 @@ static void use(struct lkvfence *f, uint32_t times)
 		need(until(stat_of(f).transfers_quarantined == stat_of(f).transfers_held &&
 			   stat_of(f).transfers_held), "deadlines");
 		lkvfence_force_release(f, g);
+		use_groups(f);
+		use_pulls(f, stat_of(f).name, 100 + times);
 	}
 	while (lkvfence_events(f, e, 64, 0) > 0)
 		;
 	/* What stays. */
+	b = want(13, 50, 2, 1);
+	need(!lkvfence_offer(f, &b), "an offer");
+	need(!lkvfence_ready(f, &(struct lkvfence_ready){ .generation = b.generation }),
+	     "READY");
+	*ticket = pull(f, 14);
 	begin(f, 10, 20, 3, 1);
 	hold(f, 11, 30, 5, 1, LKVFENCE_POLICY_QUARANTINE, 10);
 	need(event(f).type == LKVFENCE_EVENT_QUARANTINED, "quarantine");
 	hold(f, 12, 40, 7, 1, 0, 0);
+	pair(f, 58, 0, g2);
+	need(!lkvfence_release(f, g2[0]), "RELEASE of one of two");
 }
 
 /* The classes by name, in the order of the ABI, with spaces between them. */
@@ -206,7 +293,7 @@ static void accepts_files(void)
 	need(until(!number(MODULE, "nr_regions")), "no regions");
 }
 
-static void region_files(struct lkvfence *f, const char *dir)
+static void region_files(struct lkvfence *f, const char *dir, unsigned int times)
 {
 	struct lkvfence_stat stat = stat_of(f);
 	unsigned int i;
@@ -218,12 +305,15 @@ static void region_files(struct lkvfence *f, const char *dir)
 		      files[i].name, files[i].idle ? "is" : "is above");
 	}
 	/* STAT and the files have them from one place: what use() left. */
-	gives(number(dir, "slots_taken"), 3 + 5 + 7, "slots_taken");
-	gives(number(dir, "slots_held"), 5 + 7, "slots_held");
+	gives(number(dir, "slots_taken"), 2 + 2 + 3 + 5 + 7, "slots_taken");
+	gives(number(dir, "slots_held"), 1 + 5 + 7, "slots_held");
 	gives(number(dir, "slots_quarantined"), 5, "slots_quarantined");
-	gives(number(dir, "transfers_alive"), 3, "transfers_alive");
-	gives(number(dir, "transfers_held"), 2, "transfers_held");
+	gives(number(dir, "transfers_alive"), 6, "transfers_alive");
+	gives(number(dir, "transfers_held"), 3, "transfers_held");
 	gives(number(dir, "transfers_quarantined"), 1, "transfers_quarantined");
+	gives(number(dir, "transfers_ready"), 1, "transfers_ready");
+	gives(number(dir, "tickets"), 1, "tickets");
+	gives(number(dir, "tombstones"), times, "tombstones: of tags that were aborted early");
 	gives(number(dir, "slot_size"), 65536, "slot_size");
 	gives(number_for(0400, dir, "base"), 0, "base: an address, for root only");
 	check(number(dir, "oldest_hold_ns") >= 10 * MS &&
@@ -242,6 +332,8 @@ int main(void)
 	unsigned int i;
 
 	accepts_files();
+	/* Nobody's deadline comes while numbers are compared. */
+	set_param("timeout_default_ms", 3600000);
 	for (i = 0; i < ARRAY_SIZE(files); i++)
 		before[i] = number(MODULE, files[i].name);
 	/* Something that is not accepted is counted, too. */
@@ -249,8 +341,8 @@ int main(void)
 	b = region_of("sysfs-b", 128, LKVFENCE_ACCEPT_ALL & ~(1 << LKVFENCE_EVIDENCE_IN_BAND));
 	use(a, 1);
 	use(b, 2);
-	region_files(a, REGIONS "sysfs-a");
-	region_files(b, REGIONS "sysfs-b");
+	region_files(a, REGIONS "sysfs-a", 1);
+	region_files(b, REGIONS "sysfs-b", 2);
 	no_others(REGIONS "sysfs-a/", region_only, ARRAY_SIZE(region_only));
 	no_others(MODULE, module_only, ARRAY_SIZE(module_only));
 
@@ -271,6 +363,7 @@ int main(void)
 
 	clear(a);
 	clear(b);
+	need(!lkvfence_withdraw(a, stays[0]) && !lkvfence_withdraw(b, stays[1]), "WITHDRAW");
 	one = stat_of(a);
 	two = stat_of(b);
 	lkvfence_close(a);

@@ -83,6 +83,20 @@ static const struct {
 	[VALUE_STRAYS] = { "strays", IN_STAT(strays) },
 	[VALUE_STRAYS_LATE] = { "strays_late", IN_STAT(strays_late) },
 	[VALUE_MISMATCHES] = { "mismatches", IN_STAT(mismatches) },
+	[VALUE_TRANSFERS_READY] = {
+		"transfers_ready", IN_STAT(transfers_ready) },
+	[VALUE_TICKETS] = { "tickets", IN_STAT(tickets) },
+	[VALUE_TOMBSTONES] = { "tombstones", IN_STAT(tombstones) },
+	[VALUE_PULLS] = { "pulls", IN_STAT(pulls) },
+	[VALUE_PULLS_GRANTED] = { "pulls_granted", IN_STAT(pulls_granted) },
+	[VALUE_PULLS_REFUSED] = { "pulls_refused", IN_STAT(pulls_refused) },
+	[VALUE_PULLS_CLOSED] = { "pulls_closed", IN_STAT(pulls_closed) },
+	[VALUE_REFUSED_EARLY] = { "refused_early", IN_STAT(refused_early) },
+	[VALUE_TRANSFERS_GATHERED] = {
+		"transfers_gathered", IN_STAT(transfers_gathered) },
+	[VALUE_JOINED] = { "joined", IN_STAT(joined) },
+	[VALUE_ENDED_BY_GROUP] = {
+		"ended_by_group", IN_STAT(ended_by_group) },
 };
 
 const char *value_name(enum value i)
@@ -183,6 +197,40 @@ static void put_revocation(const struct values *values, const char *indent)
 	print_text("\n");
 }
 
+/* In short only where there ever were some. */
+static void put_pulls(const struct values *values, const char *indent, bool brief)
+{
+	bool show = !brief || values_get(values, VALUE_PULLS) ||
+		    values_get(values, VALUE_TRANSFERS_READY) ||
+		    values_get(values, VALUE_TOMBSTONES);
+
+	if (show)
+		print_text("%spulls: ", indent);
+	put(values, VALUE_PULLS, show ? "%s" : NULL);
+	put(values, VALUE_TICKETS, show ? ": %s waiting" : NULL);
+	put(values, VALUE_PULLS_GRANTED, show ? ", %s granted" : NULL);
+	put(values, VALUE_PULLS_REFUSED, show ? ", %s refused" : NULL);
+	put(values, VALUE_PULLS_CLOSED, show ? ", %s closed" : NULL);
+	put(values, VALUE_TRANSFERS_READY, show ? "; %s transfers ready" : NULL);
+	put(values, VALUE_TOMBSTONES, show ? ", %s tombstones" : NULL);
+	if (show)
+		print_text("\n");
+}
+
+/* Likewise. */
+static void put_groups(const struct values *values, const char *indent, bool brief)
+{
+	bool show = !brief || values_get(values, VALUE_JOINED);
+
+	if (show)
+		print_text("%sgroups: ", indent);
+	put(values, VALUE_JOINED, show ? "%s transfers joined" : NULL);
+	put(values, VALUE_ENDED_BY_GROUP, show ? ", %s ended by another" : NULL);
+	put(values, VALUE_TRANSFERS_GATHERED, show ? "; %s wait for the others" : NULL);
+	if (show)
+		print_text("\n");
+}
+
 static void put_rest(const struct values *values, const char *indent)
 {
 	print_text("%sreturns: ", indent);
@@ -199,8 +247,11 @@ static void put_rest(const struct values *values, const char *indent)
 	put(values, VALUE_REFUSED_EXISTS, ", %s exists");
 	put(values, VALUE_REFUSED_LIMIT, ", %s limit");
 	put(values, VALUE_REFUSED_REVOKED, ", %s revoked");
+	put(values, VALUE_REFUSED_EARLY, ", %s early");
 	print_text("\n");
 	put_evidence(values, indent);
+	put_pulls(values, indent, false);
+	put_groups(values, indent, false);
 	put_revocation(values, indent);
 	print_text("%sforced: ", indent);
 	put(values, VALUE_FORCED, "%s");
@@ -234,6 +285,9 @@ void values_print(const struct values *values, const char *indent, bool brief)
 		put_rest(values, indent);
 		return;
 	}
-	for (i = VALUE_RETURNS_DRAINED; i < NR_VALUES; i++)
+	put_pulls(values, indent, true);
+	put_groups(values, indent, true);
+	for (i = VALUE_RETURNS_DRAINED; i < VALUE_TRANSFERS_READY; i++)
 		put(values, i, NULL);
+	put(values, VALUE_REFUSED_EARLY, NULL);
 }

@@ -14,8 +14,8 @@
  * the slots (a prefill rank, a copying thread), named by a number of the
  * engine's choice. A lease is a source's right to touch the slots of one
  * transfer; it is given back by a return, with proof (drained) or without
- * (failed), or the access itself is taken away (revoked). The laws L1 to L8
- * named below are enforced by the module and can't be switched off:
+ * (failed), or the access itself is taken away (revoked). The laws named
+ * below are enforced by the module and can't be switched off:
  *
  *   L1  a slot is in at most one transfer that has not been released;
  *   L2  a slot comes back when every lease is drained or revoked, or when the
@@ -25,16 +25,18 @@
  *   L5  returns are matched by generation and source, never counted;
  *   L6  each generation is reported released once, with one outcome;
  *   L7  a release without proof says so;
- *   L8  every hold has a deadline.
+ *   L8  every hold has a deadline;
+ *   L12 transfers joined in a group are released together or not at all.
  *
  * A TRANSFER'S LIFE
  *
- *   BEGIN -> WAITING -> ENDED -> RELEASED
+ *   BEGIN -> WAITING [-> READY] -> ENDED -> RELEASED
  *
  * WAITING: the slots are taken; leases may be granted (at BEGIN, or by TAKE)
- * and returned. ENDED: by ABORT, by RELEASE, by its time to live, or because
- * the handle that owned it was closed; the slots are held until every lease is
- * proven quiet, or until the deadline. RELEASED: the slots may be taken again;
+ * and returned. READY: likewise, and what is in the slots may be pulled. ENDED:
+ * by ABORT, by RELEASE, by its time to live, or because the handle that owned it
+ * was closed; the slots are held until every lease is proven quiet, or until the
+ * deadline. RELEASED: the slots may be taken again;
  * the generation is no longer known. A transfer all of whose leases are
  * already proven quiet, or which never gave one, is released in the same step
  * in which it ends.
@@ -72,6 +74,56 @@
  * proof. Where a QP is lost, or revocation takes longer than revoke_ns, the rest
  * of the policy is carried out at the deadline, or at once where that is past.
  *
+ * PULLS
+ *
+ * A producer's transfer is begun with OFFER: what its request computes will be
+ * pulled, by who asks for it by tag or generation. READY says that the data is
+ * there. PULL is a consumer's request. It makes a ticket, which is answered by
+ * exactly one event, as soon as the answer is known (L6):
+ *
+ *   GRANTED  the transfer is READY, and the source named in PULL has a lease of
+ *            it: the slots stay as they are until that is proven quiet,
+ *            whatever becomes of the transfer
+ *   REFUSED  with the reason: that for which the transfer ended; UNKNOWN, if
+ *            within unclaimed_ns no transfer of that tag was offered; DEADLINE,
+ *            the pull's own; WITHDRAWN, by its owner; SOURCE, if the source may
+ *            not have a lease: it had one, is revoked, or there are too many
+ *
+ * PULL may come before BEGIN, READY and ABORT, or after them. A ticket that waits
+ * holds nothing but its own memory. It goes unanswered only where the handle that
+ * asked is closed.
+ *
+ * A transfer is READY until its time to live has passed, counted from READY, and
+ * not while the request runs. Where READY named a number of consumers, it is
+ * finished and released by itself when as many have drained a lease that PULL
+ * gave them, and none is unproven; then it is forgotten. An offered transfer that
+ * ends otherwise leaves a tombstone for its tag: the reason, which late pulls get
+ * at once. It lasts for tombstone_ns, or until there are max_tombstones later
+ * ones, or the tag is offered again.
+ *
+ * An ABORT with EARLY may come before BEGIN: the tombstone that it leaves refuses
+ * the next BEGIN with OFFER of that tag, once.
+ *
+ * GROUPS
+ *
+ * Where one request has slots in several regions, or processes (the ranks of
+ * tensor parallelism on one host), its transfers JOIN a group: a number of the
+ * engine's choice, and how many members there will be. There is one decision for
+ * all of them (L12):
+ *
+ *   - a member that finishes (RELEASE) is held until the others have, too;
+ *   - one that ends in any other way ends all, for the same reason;
+ *   - when all members would have been released by themselves, they are: in one
+ *     step, with the worst of their outcomes and the weakest of their evidence,
+ *     and each owner is told by an event, in the order in which they joined.
+ *
+ * A member whose source doesn't answer is waited for until its own deadline; then
+ * its policy decides. With TAINT it counts as TIMEOUT, and so does the group. With
+ * QUARANTINE all members are held until it is proven quiet after all, or let go by
+ * an administrator. Members that didn't come, or didn't end, within the default
+ * timeout after the first one finished, are ended or done without (reason
+ * EXPIRED).
+ *
  * FILES AND HANDLES
  *
  * /dev/lkvfence answers INFO and OPEN, and every other command with ENOTTY.
@@ -92,8 +144,8 @@
  * fit; it blocks while there are none (EAGAIN with O_NONBLOCK), and fails with
  * EINVAL when not even one fits. poll(2) reports POLLIN while one is there.
  * Events are never lost or merged while the handle lives; those of one transfer
- * come in the order ENDED, QUARANTINED, RELEASED; those of sources come before
- * those of transfers:
+ * come in the order ENDED, QUARANTINED, RELEASED; those of sources and tickets
+ * come before those of transfers:
  *
  *   ENDED        somebody else than its owner ended it (another handle's ABORT,
  *                or its time to live), and its slots are held
@@ -102,6 +154,7 @@
  *                except where the owner's own RELEASE succeeded: there the
  *                answer of the call is the report (L6)
  *   REVOKE       a source that this handle bound is being revoked
+ *   GRANTED, REFUSED  the answer to a pull of this handle's
  *
  * A released transfer keeps the memory of its ranges until its event is read; it
  * is charged to who began it.
@@ -187,11 +240,15 @@
 #define LKVFENCE_IOC_QUIET		_IO(LKVFENCE_IOC_MAGIC, 0x1a)
 #define LKVFENCE_IOC_REPORT		_IO(LKVFENCE_IOC_MAGIC, 0x1b)
 #define LKVFENCE_IOC_QUERY_SOURCE	_IO(LKVFENCE_IOC_MAGIC, 0x1c)
+#define LKVFENCE_IOC_READY		_IO(LKVFENCE_IOC_MAGIC, 0x1d)
+#define LKVFENCE_IOC_PULL		_IO(LKVFENCE_IOC_MAGIC, 0x1e)
+#define LKVFENCE_IOC_WITHDRAW		_IO(LKVFENCE_IOC_MAGIC, 0x1f)
+#define LKVFENCE_IOC_JOIN		_IO(LKVFENCE_IOC_MAGIC, 0x20)
 
 /**
  * enum lkvfence_state - where a transfer is in its life
  * @LKVFENCE_STATE_WAITING: begun; leases may be granted
- * @LKVFENCE_STATE_READY: reserved: its data may be pulled
+ * @LKVFENCE_STATE_READY: likewise, and its data may be pulled
  * @LKVFENCE_STATE_ENDED: slots are held until proof or deadline
  * @LKVFENCE_STATE_RELEASED: slots are back
  */
@@ -203,9 +260,10 @@ enum lkvfence_state {
 };
 
 /**
- * enum lkvfence_reason - why a transfer ended; the first reason stays
+ * enum lkvfence_reason - why a transfer ended; the first reason stays. Or why a
+ *	pull was refused
  * @LKVFENCE_REASON_NONE: it has not ended
- * @LKVFENCE_REASON_FINISHED: RELEASE
+ * @LKVFENCE_REASON_FINISHED: RELEASE, or all consumers have taken it
  * @LKVFENCE_REASON_ABORTED: ABORT: the client is gone, or unspecified
  * @LKVFENCE_REASON_FAILED: ABORT: a send, a rank or a worker failed
  * @LKVFENCE_REASON_PREEMPTED: ABORT: preempted or retracted by the scheduler
@@ -215,6 +273,12 @@ enum lkvfence_state {
  * @LKVFENCE_REASON_ORPHANED: its owner was closed (set by the kernel)
  * @LKVFENCE_REASON_REVOKED: one of its sources was revoked, for the sake of
  *	this or of another transfer (set by the kernel)
+ * @LKVFENCE_REASON_DROPPED: ABORT: its consumer wants it no more
+ * @LKVFENCE_REASON_UNKNOWN: of a pull: nothing of that tag was offered in time,
+ *	or what is known of the generation is that it is over
+ * @LKVFENCE_REASON_DEADLINE: of a pull: its own deadline passed
+ * @LKVFENCE_REASON_WITHDRAWN: of a pull: WITHDRAW
+ * @LKVFENCE_REASON_SOURCE: of a pull: its source may not have a lease
  */
 enum lkvfence_reason {
 	LKVFENCE_REASON_NONE		= 0,
@@ -227,6 +291,11 @@ enum lkvfence_reason {
 	LKVFENCE_REASON_EXPIRED		= 7,
 	LKVFENCE_REASON_ORPHANED	= 8,
 	LKVFENCE_REASON_REVOKED		= 9,
+	LKVFENCE_REASON_DROPPED		= 10,
+	LKVFENCE_REASON_UNKNOWN		= 11,
+	LKVFENCE_REASON_DEADLINE	= 12,
+	LKVFENCE_REASON_WITHDRAWN	= 13,
+	LKVFENCE_REASON_SOURCE		= 14,
 };
 
 /**
@@ -374,6 +443,14 @@ struct lkvfence_range {
  * @revoke_ns: out: how long a revocation may take
  * @max_sources: out: sources bound in a region
  * @max_qps: out: QPs of one source
+ * @unclaimed_ns: out: how long a PULL that names no time waits for its tag to be
+ *	offered
+ * @tombstone_ns: out: how long it is known why a transfer that was offered ended
+ * @max_tombstones: out: of so many transfers of a region, and of as many tags
+ *	that were aborted early
+ * @max_pulls: out: waiting tickets of a region
+ * @max_members: out: members of a group
+ * @pad: out: 0
  * @version: out: the module's version, ends in NUL
  */
 struct lkvfence_info {
@@ -393,6 +470,12 @@ struct lkvfence_info {
 	__u64 revoke_ns;
 	__u32 max_sources;
 	__u32 max_qps;
+	__u64 unclaimed_ns;
+	__u64 tombstone_ns;
+	__u32 max_tombstones;
+	__u32 max_pulls;
+	__u32 max_members;
+	__u32 pad;
 	char version[32];
 };
 
@@ -491,6 +574,18 @@ struct lkvfence_open {
  * @strays: out: REPORT: transfers whose slots changed while they were held
  * @strays_late: out: REPORT: transfers whose slots changed after their release
  * @mismatches: out: REPORT: transfers whose payload had another checksum
+ * @transfers_ready: out: transfers whose data may be pulled
+ * @tickets: out: pulls that wait for their answer
+ * @tombstones: out: ended transfers of which it is known why, and tags that were
+ *	aborted early
+ * @pulls: out: pulls asked for; always tickets + granted + refused + closed
+ * @pulls_granted: out: pulls answered with a lease
+ * @pulls_refused: out: pulls answered with a reason
+ * @pulls_closed: out: pulls whose handle was closed before their answer
+ * @refused_early: out: BEGIN refused: an ABORT with EARLY came before (ECANCELED)
+ * @transfers_gathered: out: ended transfers that only wait for their group
+ * @joined: out: transfers that joined a group
+ * @ended_by_group: out: of these, those that were ended because another one was
  *
  * All values are of one instant, but for handles.
  */
@@ -534,20 +629,34 @@ struct lkvfence_stat {
 	__u64 strays;
 	__u64 strays_late;
 	__u64 mismatches;
+	__u64 transfers_ready;
+	__u64 tickets;
+	__u64 tombstones;
+	__u64 pulls;
+	__u64 pulls_granted;
+	__u64 pulls_refused;
+	__u64 pulls_closed;
+	__u64 refused_early;
+	__u64 transfers_gathered;
+	__u64 joined;
+	__u64 ended_by_group;
 };
+
+#define LKVFENCE_BEGIN_OFFER		(1U << 0)	/* it is to be pulled */
+#define LKVFENCE_BEGIN_FLAGS		LKVFENCE_BEGIN_OFFER
 
 /**
  * struct lkvfence_begin - BEGIN and HOLD: take slots
  * @size: sizeof(struct lkvfence_begin)
- * @flags: 0
+ * @flags: BEGIN: LKVFENCE_BEGIN_*. HOLD: 0
  * @tag: the engine's own number for it (a room, a request id)
  * @ranges: pointer to struct lkvfence_range[nr_ranges]
  * @sources: pointer to __u32[nr_sources], each of them granted a lease
  * @nr_ranges: 1 to max_ranges; no slot may be named twice
  * @nr_sources: 0 to max_leases; no source may be named twice
  * @ttl_ns: BEGIN: time after which the transfer is ended as EXPIRED, counted
- *	from its first lease, within the bounds of timeouts; 0: never.
- *	HOLD: 0
+ *	from its first lease, within the bounds of timeouts; 0: never. READY
+ *	replaces it. HOLD: 0
  * @timeout_ns: HOLD: as in ABORT. BEGIN: 0
  * @policy: enum lkvfence_policy
  * @reason: HOLD: as in ABORT. BEGIN: 0
@@ -564,7 +673,8 @@ struct lkvfence_stat {
  *
  * Errors: EBUSY a slot is taken (L1); EEXIST a transfer that has not ended has
  * this tag; ENOSPC the region has max_transfers unreleased, or the handle as
- * many unread events; EINVAL a slot or source named twice; ESHUTDOWN.
+ * many unread events; EINVAL a slot or source named twice; ESHUTDOWN; ECANCELED
+ * with OFFER: the tag was aborted early, and that holds for this one.
  */
 struct lkvfence_begin {
 	__u32 size;
@@ -649,18 +759,22 @@ struct lkvfence_return {
 };
 
 #define LKVFENCE_ABORT_BY_TAG		(1U << 0)	/* tag, not generation, says which */
-#define LKVFENCE_ABORT_FLAGS		LKVFENCE_ABORT_BY_TAG
+#define LKVFENCE_ABORT_EARLY		(1U << 1)	/* with BY_TAG: or who offers it next */
+#define LKVFENCE_ABORT_ALL		(1U << 2)	/* all that there are */
+#define LKVFENCE_ABORT_FLAGS		(LKVFENCE_ABORT_BY_TAG | LKVFENCE_ABORT_EARLY | \
+					 LKVFENCE_ABORT_ALL)
 
 /**
  * struct lkvfence_abort - ABORT: end a transfer
  * @size: sizeof(struct lkvfence_abort)
  * @flags: LKVFENCE_ABORT_*
- * @generation: which; out
+ * @generation: which; out. With EARLY: one that is not meant, nor any before it; 0:
+ *	none
  * @tag: with BY_TAG: which, among those that have not ended; out
  * @timeout_ns: how long to wait for proof, within the bounds of INFO; 0: the
  *	default
  * @policy: enum lkvfence_policy
- * @reason: LKVFENCE_REASON_ABORTED to SHUTDOWN; 0: ABORTED
+ * @reason: LKVFENCE_REASON_ABORTED to SHUTDOWN, or DROPPED; 0: ABORTED
  * @deadline_ns: out: the deadline in force; while it is being revoked, when that
  *	is given up, if that is later; in quarantine the one that passed; 0 where
  *	there was nothing to wait for
@@ -668,11 +782,23 @@ struct lkvfence_return {
  * @leases_out: out: leases without proof, those returned as failed included
  * @policy_in_force: out: enum lkvfence_policy
  * @reason_in_force: out: enum lkvfence_reason, the one that ended it
+ * @nr_ended: out: transfers that this call ended
  *
  * Where the transfer has ended before, the reason stays, the policy may get
  * stricter, and the deadline moves if it moves later (L4), but not beyond
  * timeout_max_ns from the end; a timeout of 0 asks for no move. The release is
  * told by an event on the owner's handle, also where it happened at once.
+ *
+ * With EARLY it is no error if there is no transfer of that tag that has not
+ * ended: pulls that wait for one are refused, and so is the next BEGIN with OFFER,
+ * if it comes within tombstone_ns. generation, state and what else is said of a
+ * transfer are 0 then. So it is, too, where there is one, but generation names it
+ * or a later one: it is not meant, and tombstone_ns are counted from its end.
+ *
+ * With ALL every transfer of the region is ended that had been begun before the
+ * call and has not ended, whosever it is, and pulls that wait for a tag nobody has
+ * offered are refused. generation and tag are 0, and so is all that is said of one
+ * transfer. It isn't one step: others may call meanwhile.
  *
  * Errors: ENOENT (with BY_TAG: no transfer of that tag that has not ended),
  * ESTALE.
@@ -690,6 +816,7 @@ struct lkvfence_abort {
 	__u32 leases_out;
 	__u32 policy_in_force;
 	__u32 reason_in_force;
+	__u64 nr_ended;
 };
 
 #define LKVFENCE_RELEASE_FORCE		(1U << 0)	/* a quarantined one, without proof */
@@ -700,8 +827,9 @@ struct lkvfence_abort {
  * @size: sizeof(struct lkvfence_release)
  * @flags: LKVFENCE_RELEASE_*
  * @generation: which
- * @outcome: out: COMPLETED; with FORCE TIMEOUT
- * @evidence: out: the weakest evidence among the leases
+ * @outcome: out: COMPLETED; with FORCE TIMEOUT; NONE: it is held for its group,
+ *	and an event will tell
+ * @evidence: out: the weakest evidence among the leases; NONE likewise
  * @leases_out: out, with EBUSY: leases without proof
  * @pad: out: 0
  *
@@ -709,8 +837,8 @@ struct lkvfence_abort {
  * nothing else.
  *
  * Errors: EBUSY a lease is without proof (one returned as failed stays so:
- * end the transfer with ABORT); ESTALE, ENOENT. With FORCE: EPERM; EBUSY the
- * transfer is not in quarantine.
+ * end the transfer with ABORT), or it is held for its group; ESTALE, ENOENT. With
+ * FORCE: EPERM; EBUSY the transfer is not in quarantine.
  */
 struct lkvfence_release {
 	__u32 size;
@@ -768,6 +896,9 @@ enum lkvfence_query_by {
 #define LKVFENCE_TRANSFER_MINE		(1U << 2)	/* this handle owns it */
 #define LKVFENCE_TRANSFER_REVOKING	(1U << 3)	/* its access is being taken away */
 #define LKVFENCE_TRANSFER_REVOCABLE	(1U << 4)	/* it can be revoked */
+#define LKVFENCE_TRANSFER_OFFERED	(1U << 5)	/* it is, or was, to be pulled */
+#define LKVFENCE_TRANSFER_GROUPED	(1U << 6)	/* it is in a group */
+#define LKVFENCE_TRANSFER_GATHERED	(1U << 7)	/* it only waits for its group */
 
 /**
  * struct lkvfence_query - QUERY: one unreleased transfer
@@ -1009,18 +1140,125 @@ struct lkvfence_report {
 };
 
 /**
+ * struct lkvfence_ready - READY: an offered transfer's data may be pulled
+ * @size: sizeof(struct lkvfence_ready)
+ * @flags: 0
+ * @generation: the transfer
+ * @ttl_ns: time after which it is ended as EXPIRED, counted from now, within the
+ *	bounds of timeouts; 0: never
+ * @consumers: how many will pull it; 0: nobody knows, and RELEASE finishes it
+ * @pad: 0
+ * @deadline_ns: out: when it expires, or 0
+ *
+ * Pulls that wait for it are granted, in the order in which they came. For a
+ * transfer that is READY this is a renewal: it expires later, if that is later
+ * (never counts as later), and consumers must be as before, or 0.
+ *
+ * Errors: ECANCELED the transfer has ended (L3); EINVAL it wasn't begun with
+ * OFFER, or the renewal names other consumers; ERANGE the time, or consumers above
+ * max_leases; ESTALE, ENOENT.
+ */
+struct lkvfence_ready {
+	__u32 size;
+	__u32 flags;
+	__u64 generation;
+	__u64 ttl_ns;
+	__u32 consumers;
+	__u32 pad;
+	__u64 deadline_ns;
+};
+
+#define LKVFENCE_PULL_EXACT		(1U << 0)	/* generation, not tag, says which */
+#define LKVFENCE_PULL_FLAGS		LKVFENCE_PULL_EXACT
+
+/**
+ * struct lkvfence_pull - PULL: ask for an offered transfer's data
+ * @size: sizeof(struct lkvfence_pull)
+ * @flags: LKVFENCE_PULL_*
+ * @tag: which; with EXACT out, if the transfer is there, or as it was
+ * @generation: with EXACT: which. Else: one that is not meant, nor any before it
+ *	(who has pulled this tag before names that generation); 0: none
+ * @timeout_ns: how long to wait for READY, within the bounds of timeouts; 0: the
+ *	default
+ * @unclaimed_ns: how long to wait for such a transfer to be offered at all,
+ *	likewise; 0: that of INFO
+ * @source: who gets the lease. As in TAKE
+ * @pad: 0
+ * @ticket: out: the number that the answer will have; never given twice in a load
+ *	of the module
+ *
+ * Errors: ENOENT with EXACT: the generation was never issued; EINVAL with EXACT:
+ * it wasn't begun with OFFER; ENOSPC max_pulls wait, or the handle has
+ * max_transfers unread events; ERANGE. All else is told by the answer.
+ */
+struct lkvfence_pull {
+	__u32 size;
+	__u32 flags;
+	__u64 tag;
+	__u64 generation;
+	__u64 timeout_ns;
+	__u64 unclaimed_ns;
+	__u32 source;
+	__u32 pad;
+	__u64 ticket;
+};
+
+/**
+ * struct lkvfence_withdraw - WITHDRAW: the answer to a pull isn't wanted any more
+ * @size: sizeof(struct lkvfence_withdraw)
+ * @flags: 0
+ * @ticket: which, of this handle's
+ *
+ * It is answered all the same: REFUSED, reason WITHDRAWN.
+ * Errors: ENOENT no such ticket of this handle waits: where there was one, its
+ * answer is there to be read, and may be GRANTED.
+ */
+struct lkvfence_withdraw {
+	__u32 size;
+	__u32 flags;
+	__u64 ticket;
+};
+
+/**
+ * struct lkvfence_join - JOIN: release this transfer together with others
+ * @size: sizeof(struct lkvfence_join)
+ * @flags: 0
+ * @generation: the transfer
+ * @group: the engine's number for the group, among the regions of one user. It may
+ *	be used anew when all members have joined
+ * @nr_members: how many there will be, 2 to max_members; the same in all calls
+ * @pad: 0
+ *
+ * Errors: ECANCELED the transfer has ended; or the group has, for a member did:
+ * end this one as well, it stays alone; EEXIST the transfer is in a group; EINVAL
+ * others named another number of members; ERANGE; ESTALE, ENOENT.
+ */
+struct lkvfence_join {
+	__u32 size;
+	__u32 flags;
+	__u64 generation;
+	__u64 group;
+	__u32 nr_members;
+	__u32 pad;
+};
+
+/**
  * enum lkvfence_event_type - what an event tells
  * @LKVFENCE_EVENT_ENDED: ended by somebody else; slots held
  * @LKVFENCE_EVENT_QUARANTINED: past its deadline; slots stay out
  * @LKVFENCE_EVENT_RELEASED: slots free
  * @LKVFENCE_EVENT_REVOKE: a source that this handle bound is being revoked: look
  *	at its QPs, and say by QUIET what is seen
+ * @LKVFENCE_EVENT_GRANTED: a pull has its lease
+ * @LKVFENCE_EVENT_REFUSED: a pull gets none
  */
 enum lkvfence_event_type {
 	LKVFENCE_EVENT_ENDED		= 1,
 	LKVFENCE_EVENT_QUARANTINED	= 2,
 	LKVFENCE_EVENT_RELEASED		= 3,
 	LKVFENCE_EVENT_REVOKE		= 4,
+	LKVFENCE_EVENT_GRANTED		= 5,
+	LKVFENCE_EVENT_REFUSED		= 6,
 };
 
 #define LKVFENCE_EVENT_TAINTED		(1U << 0)	/* no proof: don't read or cache (L7) */
@@ -1029,29 +1267,33 @@ enum lkvfence_event_type {
 
 /**
  * struct lkvfence_event - what read(2) on a handle returns
- * @generation: the transfer; REVOKE: the binding
+ * @generation: the transfer; REVOKE: the binding; REFUSED: the transfer, or 0
  * @tag: its tag; REVOKE: the source
  * @time_ns: when it happened
  * @held_ns: RELEASED: time from the end to the release, else 0
+ * @ticket: GRANTED, REFUSED: the pull's
  * @type: enum lkvfence_event_type
  * @flags: LKVFENCE_EVENT_*
  * @outcome: RELEASED: enum lkvfence_outcome, else 0
  * @evidence: RELEASED: the weakest enum lkvfence_evidence among its leases
  * @reason: enum lkvfence_reason
- * @nr_slots: its slots; REVOKE: 0
+ * @nr_slots: its slots; REVOKE, REFUSED: 0
  * @leases_out: leases without proof, as it is read: the transfer's, or the
- *	source's
+ *	source's; GRANTED, REFUSED: 0
  * @pad: 0
  *
  * The size is fixed: later ABIs use other types, not longer events. A handle
- * gets other types than the first three only if it asked for them: REVOKE, by
- * SOURCE. All the same, a program passes over types that it doesn't know.
+ * gets other types than the first three only if it asked for them: REVOKE by
+ * SOURCE, GRANTED and REFUSED by PULL. All the same, a program passes over types that it doesn't know.
  */
 struct lkvfence_event {
 	__u64 generation;
 	__u64 tag;
 	__u64 time_ns;
-	__u64 held_ns;
+	union {
+		__u64 held_ns;
+		__u64 ticket;
+	};
 	__u32 type;
 	__u32 flags;
 	__u32 outcome;
