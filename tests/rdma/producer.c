@@ -279,7 +279,7 @@ void produce(int fd)
 		      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	need(p.pool != MAP_FAILED, "memory");
 	port_open(&p.port, DEVICE, p.pool, (size_t)POOL * BLOCK,
-		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+		  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, 2 * MAX_POSTED);
 	p.f = region("producer", POOL);
 	while (m.type != MESSAGE_CLOSE) {
 		either(fd, p.f, compute_all());

@@ -433,7 +433,8 @@ int main(void)
 	c.pool = mmap(NULL, (size_t)POOL * BLOCK, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	need(c.pool != MAP_FAILED, "memory");
-	port_open(&c.port, DEVICE, c.pool, (size_t)POOL * BLOCK, IBV_ACCESS_LOCAL_WRITE);
+	port_open(&c.port, DEVICE, c.pool, (size_t)POOL * BLOCK, IBV_ACCESS_LOCAL_WRITE,
+		  2 * MAX_POSTED);
 	for (i = 0; i < LINKS; i++)
 		connect_link(i);
 	c.f = region("consumer", POOL);
