@@ -124,7 +124,9 @@ void rig_pulls_check(struct rig *r)
 			continue;
 		}
 		assert_true(list_empty(&o->tickets));
-		assert_true(pull_next_deadline(p) <= o->forget_ns);
+		/* Where the time got shorter, those before it go first. */
+		if (r->pull_limits.tombstone_ns == TOMBSTONE_NS)
+			assert_true(pull_next_deadline(p) <= o->forget_ns);
 		nr[!o->generation]++;
 	}
 	assert_int_equal(p->nr_tickets, waiting);
