@@ -27,13 +27,16 @@ $(MODEL)/orders: $(MODEL_O) kmod/fence.c kmod/pull.c
 check-orders-short: $(MODEL)/orders
 	@$< --depth 4 --merge 6 --seed 1 --steps 100000
 	@$< --sources 2 --depth 2 --merge 4
+	@$< --pulls --depth 3 --merge 5 --seed 1 --steps 100000
 
 check-orders: $(MODEL)/orders
 	@$< --depth 6 --merge 8
 	@$< --transfers 3 --merge 7
 	@$< --sources 2 --depth 3 --merge 6
 	@$< --sources 2 --transfers 3 --scene 9 --merge 5
-	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 || exit 1; done
+	@$< --pulls --depth 4 --merge 7
+	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 && \
+		$< --pulls --seed $$seed --steps 100000 || exit 1; done
 
 check-orders-teeth: $(MODEL_O) check-fence
 	@tests/model/teeth $(MODEL) $(FENCE_T) $(MODEL_CC)

@@ -19,10 +19,10 @@ static const struct oracle_begin begins[] = {
 	  .nr_ranges = 1, .ranges = { { 0, 2 } },
 	  .nr_sources = 1, .sources = { OWN } },
 	{ .tag = 2, .policy = LKVFENCE_POLICY_QUARANTINE, .offer = true,
-	  .nr_ranges = 1, .ranges = { { 1, 2 } } },
-	/* Not offered, with a tag that is pulled. */
+	  .nr_ranges = 1, .ranges = { { 2, 2 } } },
+	/* Not offered, with a tag that is pulled, and a slot of that. */
 	{ .tag = 1, .policy = LKVFENCE_POLICY_TAINT,
-	  .nr_ranges = 1, .ranges = { { 3, 1 } } },
+	  .nr_ranges = 1, .ranges = { { 1, 1 } } },
 };
 
 #define NR_BEGINS	(sizeof(begins) / sizeof(begins[0]))
