@@ -27,7 +27,8 @@ $(MODEL)/orders: $(MODEL_O) kmod/fence.c kmod/pull.c
 check-orders-short: $(MODEL)/orders
 	@$< --depth 4 --merge 6 --seed 1 --steps 100000
 	@$< --sources 2 --depth 2 --merge 4
-	@$< --pulls --depth 3 --merge 5 --seed 1 --steps 100000
+	@$< --pulls --depth 3 --merge 4 --seed 1 --steps 100000
+	@$< --pulls --scene 2 --merge 5
 
 check-orders: $(MODEL)/orders
 	@$< --depth 6 --merge 8

@@ -266,6 +266,21 @@ static void test_L6b_taken_behind_the_end_stays_ended(void **state)
 	refused(r, late, g, LKVFENCE_REASON_PREEMPTED);
 }
 
+/* All have taken it, one read it in vain, and it was aborted: that is told. */
+static void test_all_taken_and_aborted_is_not_forgotten(void **state)
+{
+	struct rig *r = *state;
+	u64 g = offer(r);
+
+	assert_int_equal(ready(r, g, 70, 1), 0);
+	granted(r, pull(r, .tag = 1, .source = D), g);
+	granted(r, pull(r, .tag = 1, .source = D + 1), g);
+	assert_int_equal(failed(r, g, D), 0);
+	assert_int_equal(drained(r, g, D + 1), 0);
+	abort_for(r, g, LKVFENCE_REASON_PEER, 0, 0);
+	refused(r, pull(r, .tag = 1, .source = D + 2), g, LKVFENCE_REASON_PEER);
+}
+
 static void test_L9_revoked_source_ends_what_is_ready(void **state)
 {
 	struct rig *r = *state;
@@ -300,6 +315,7 @@ int main(void)
 		TEST(test_L4_failed_and_revoked_are_not_taken),
 		TEST(test_failed_one_holds_what_the_other_took),
 		TEST(test_L6b_taken_behind_the_end_stays_ended),
+		TEST(test_all_taken_and_aborted_is_not_forgotten),
 		TEST(test_L9_revoked_source_ends_what_is_ready),
 	};
 
