@@ -35,7 +35,8 @@ check-orders: $(MODEL)/orders
 	@$< --transfers 3 --merge 7
 	@$< --sources 2 --depth 3 --merge 6
 	@$< --sources 2 --transfers 3 --scene 9 --merge 5
-	@$< --pulls --depth 4 --merge 7
+	@$< --pulls --depth 4 --merge 6
+	@$< --pulls --scene 2 --merge 7
 	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 && \
 		$< --pulls --seed $$seed --steps 100000 || exit 1; done
 

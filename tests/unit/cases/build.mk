@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-# Orders of events from the field, played against kmod/fence.c in user space;
+# Orders of events from the field, played against kmod/fence.c and pull.c in user space;
 # tests/cases.md says which case is where. check-cases prints TAP.
 
 CASES_T     := $(B)/unit/cases
