@@ -30,7 +30,7 @@
 # Beside it:
 #
 #   check-orders       all orders, deeper: 2 minutes
-#   check-orders-teeth that the driver and the unit tests find damages to fence.c:
+#   check-orders-teeth that the driver and the unit tests find damages to fence.c and pull.c:
 #                      2 minutes
 #   check-mutants      that tests find damages to all else: an hour
 #   check-debug-selftest  that the debug kernel's detectors are seen: 5 minutes

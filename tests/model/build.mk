@@ -2,9 +2,9 @@
 # Every order of events, in user space. `make check` runs the short one.
 #
 #   make check-orders-short    some seconds
-#   make check-orders          four minutes, with long random walks
+#   make check-orders          some minutes, with long random walks
 #   make check-orders-teeth    the driver, and the unit tests, find damages
-#                              done to fence.c; some minutes
+#                              done to fence.c and pull.c; half an hour
 #
 # All print TAP. A failure prints the events that led to it.
 

@@ -282,7 +282,8 @@ static void random_walk(u64 seed, u64 nr, bool pulls)
 		     c->evidence[LKVFENCE_EVIDENCE_QP_ERR_SETTLED]);
 	if (pulls)
 		tell_pulls(nr);
-	printf("ok - seed %llu%s: %llu steps, %.1f s\n", seed, pulls ? ", pulls" : "", nr, seconds() - start);
+	printf("ok - seed %llu%s: %llu steps, %.1f s\n", seed, pulls ? ", pulls" : "", nr,
+	       seconds() - start);
 }
 
 static u64 number(const char *s, u64 most)

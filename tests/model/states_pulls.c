@@ -19,25 +19,25 @@ static void mix_ticket(u64 *h, const struct world *w, const struct ticket_fact *
 {
 	bool claimed = oracle_claimed((struct pull_oracle *)&w->po, k);
 
-	state_mix(h, k->tag << 32 | k->source << 8 | k->handle << 4 | k->exact << 1 |
-		  claimed);
-	state_mix(h, k->deadline - w->now);
-	state_mix(h, claimed ? 0 : k->unclaimed - w->now);
+	mix(h, k->tag << 32 | k->source << 8 | k->handle << 4 | k->exact << 1 |
+	       claimed);
+	mix(h, k->deadline - w->now);
+	mix(h, claimed ? 0 : k->unclaimed - w->now);
 }
 
-void state_mix_pulls(u64 *h, const struct world *w)
+void mix_pulls(u64 *h, const struct world *w)
 {
 	const struct rb_node *n;
 
-	state_mix(h, w->po.nr_tickets | w->po.nr_known << 8);
+	mix(h, w->po.nr_tickets | w->po.nr_known << 8);
 	for (u32 i = 0; i < w->po.nr_tickets; i++)
 		mix_ticket(h, w, &w->po.tickets[i]);
 	for (n = rb_first_cached(&w->p.clock.rb_root); n; n = rb_next(n)) {
 		const struct timerqueue_node *c =
 			rb_entry(n, struct timerqueue_node, node);
 
-		state_mix(h, place_of(w, container_of(c, struct pull_ticket,
-						      clock)->number));
+		mix(h, place_of(w, container_of(c, struct pull_ticket,
+						clock)->number));
 	}
 	/* Tombstones in their order, of which there are two; live ones by tag. */
 	for (u32 i = 0; i < w->po.nr_known; i++) {
@@ -45,14 +45,14 @@ void state_mix_pulls(u64 *h, const struct world *w)
 
 		if (fact->live)
 			continue;
-		state_mix(h, fact->tag << 32 | fact->reason << 8 | fact->spent << 1 |
-			  !fact->generation);
-		state_mix(h, fact->forget - w->now);
+		mix(h, fact->tag << 32 | fact->reason << 8 | fact->spent << 1 |
+		       !fact->generation);
+		mix(h, fact->forget - w->now);
 	}
 	for (n = rb_first(&w->p.offers); n; n = rb_next(n)) {
 		const struct pull_offer *o = rb_entry(n, struct pull_offer, by_tag);
 
 		if (o->transfer)
-			state_mix(h, o->tag << 8 | o->next_reason);
+			mix(h, o->tag << 8 | o->next_reason);
 	}
 }

@@ -198,8 +198,16 @@ void pull_event_print(const struct event *e);
 /* states.c: how a world looks, whatever its numbers; equal ones act alike */
 u64 state_hash(const struct world *w);
 /* states_pulls.c */
-void state_mix(u64 *h, u64 v);
-void state_mix_pulls(u64 *h, const struct world *w);
+void mix_pulls(u64 *h, const struct world *w);
+
+static inline void mix(u64 *h, u64 v)
+{
+	*h ^= v;
+	*h *= 0x9e3779b97f4a7c15ULL;
+	*h ^= *h >> 29;
+	*h *= 0xbf58476d1ce4e5b9ULL;
+	*h ^= *h >> 32;
+}
 
 /* orders.c: prints what led here, and ends the run */
 _Noreturn __attribute__((__format__(printf, 2, 3)))

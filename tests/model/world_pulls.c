@@ -35,7 +35,6 @@ static void put(struct world *w, void *cell, size_t size)
 
 #define get_cell(w, cells)	get(w, cells, sizeof((cells)[0]),	\
 				    sizeof(cells) / sizeof((cells)[0]))
-#define put_cell(w, cell)	put(w, cell, sizeof(*(cell)))
 
 struct pull_offer *pulls_offer(struct world *w)
 {
@@ -47,7 +46,7 @@ struct pull_offer *pulls_offer(struct world *w)
 
 void pulls_put_offer(struct world *w, struct pull_offer *o)
 {
-	put_cell(w, container_of(o, struct offer_cell, o));
+	put(w, container_of(o, struct offer_cell, o), sizeof(struct offer_cell));
 }
 
 void pulls_released(struct world *w, u64 generation)
@@ -57,7 +56,7 @@ void pulls_released(struct world *w, u64 generation)
 
 		ASAN_UNPOISON_MEMORY_REGION(&c->used, sizeof(c->used));
 		if (c->used && c->generation == generation)
-			put_cell(w, c);
+			put(w, c, sizeof(*c));
 	}
 }
 
@@ -82,10 +81,10 @@ static struct ticket_cell *find_cell(struct world *w, u64 number)
 static void put_ticket(struct world *w, struct ticket_cell *c)
 {
 	if (c->k.lease)
-		put_cell(w, c->lease);
+		put(w, c->lease, sizeof(*c->lease));
 	else
 		c->lease->generation = c->k.generation;
-	put_cell(w, c);
+	put(w, c, sizeof(*c));
 }
 
 /* One answer must be among those that the oracle gave, which are taken. */
