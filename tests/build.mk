@@ -30,8 +30,8 @@
 # Beside it:
 #
 #   check-orders       all orders, deeper: about 3 minutes
-#   check-orders-teeth that the driver and the unit tests find damages to fence.c:
-#                      about 4 minutes
+#   check-orders-teeth that the driver and the unit tests find damages to fence.c
+#                      and pull.c: half an hour
 #   check-mutants      that tests find damages to all else: about an hour and a half
 #   check-debug-selftest  that the debug kernel's detectors are seen: about 5 minutes
 #   check-fuzz-teeth   that the fuzzer and the random calls find damages: about 10

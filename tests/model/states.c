@@ -13,15 +13,6 @@
 
 #include "world.h"
 
-static void mix(u64 *h, u64 v)
-{
-	*h ^= v;
-	*h *= 0x9e3779b97f4a7c15ULL;
-	*h ^= *h >> 29;
-	*h *= 0xbf58476d1ce4e5b9ULL;
-	*h ^= *h >> 32;
-}
-
 static u32 rank(const struct oracle *o, u64 generation)
 {
 	for (u32 i = 0; i < o->nr_transfers; i++)
@@ -41,11 +32,12 @@ static void mix_transfer(u64 *h, const struct world *w,
 	mix(h, t->policy | t->state << 16 | t->reason << 20 | t->in_quarantine << 24 |
 		t->by_default << 25 | t->tried << 26 | t->revoking << 27 |
 		t->fell_back << 28);
-	mix(h, t->nr_leases);
+	mix(h, t->nr_leases | t->consumers << 8 | t->offered << 16);
 	for (u32 i = 0; i < t->nr_leases; i++)
 		mix(h, (u64)t->leases[i].source << 32 | t->leases[i].state << 16 |
 			t->leases[i].evidence | t->leases[i].bound << 8 |
-			t->leases[i].seen << 9);
+			t->leases[i].seen << 9 |
+			t->leases[i].pulled << 10);
 }
 
 /* The order in which batches take them matters. */
@@ -113,5 +105,7 @@ u64 state_hash(const struct world *w)
 		mix_transfer(&h, w, &w->o.transfers[i]);
 	mix_fence(&h, w);
 	mix_sources(&h, w);
+	if (w->pulls)
+		mix_pulls(&h, w);
 	return h;
 }

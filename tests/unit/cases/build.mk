@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-# Orders of events from the field, played against kmod/fence.c in user space;
+# Orders of events from the field, played against kmod/fence.c and pull.c in user space;
 # tests/cases.md says which case is where. check-cases prints TAP.
 
 CASES_T     := $(B)/unit/cases
@@ -10,7 +10,7 @@ $(CASES_T)/%.o: tests/unit/cases/%.c tests/unit/cases/cases.h $(FENCE_DEPS) | ch
 	@mkdir -p $(@D)
 	$(FENCE_CC) -Itests/unit/fence -c $< -o $@
 
-$(CASES_TESTS): $(CASES_T)/%: $(CASES_T)/%.o $(FENCE_T)/rig.o kmod/fence.c
+$(CASES_TESTS): $(CASES_T)/%: $(CASES_T)/%.o $(FENCE_RIG) kmod/fence.c kmod/pull.c
 	$(FENCE_CC) $^ -lcmocka -o $@
 
 .PHONY: check-cases
