@@ -263,9 +263,9 @@ static void end(struct fence *f, struct fence_transfer *t, u32 reason,
 	t->reason = reason;
 	t->ended_ns = now;
 	rb_erase(&t->by_tag, &f->tags);
-	if (unlikely(t->offered))
+	if (t->offered)
 		tell(f, t, FENCE_NEWS_OVER);
-	if (unlikely(t->grouped))
+	if (t->grouped)
 		tell(f, t, FENCE_NEWS_MEMBER);
 	if (!t->unproven) {
 		/* Nothing to hold for, and told as the release only. */
