@@ -142,6 +142,9 @@ struct rb_node *shim_next_postorder(struct rb_node *node);
 	struct rb_node *shim_node = (node);			\
 	shim_node ? rb_entry(shim_node, type, member) : NULL;	\
 })
+#ifndef rb_entry_safe
+#define rb_entry_safe(ptr, type, member)	shim_entry_or_null(ptr, type, member)
+#endif
 #define rbtree_postorder_for_each_entry_safe(pos, n, root, field)	\
 	for (pos = shim_entry_or_null(shim_deepest((root)->rb_node),	\
 				      __typeof__(*pos), field);		\
