@@ -424,7 +424,7 @@ int fence_ready(struct fence *f, struct fence_transfer *t, u64 ttl_ns,
 		f->transfers_ready++;
 	}
 	stop_clock(f, t);
-	/* Whoever asks is not told of a time that won't come. */
+	/* QUERY tells it. */
 	t->clock.expires = 0;
 	if (ttl_ns)
 		set_clock(f, t, now + ttl_ns);

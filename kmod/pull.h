@@ -32,8 +32,7 @@
  * @tag: its tag
  * @generation: its generation; 0: no such transfer was begun, it was aborted early
  * @forget_ns: of a tombstone: when it is forgotten
- * @reason: of a tombstone: enum lkvfence_reason. Before: NONE, or why its tag's
- *	next use was aborted early: then that is what its tombstone tells
+ * @reason: of a tombstone: enum lkvfence_reason
  * @spent: of one that was aborted early: it has refused a BEGIN
  */
 struct pull_offer {
@@ -225,7 +224,7 @@ void pull_withdraw(struct pulls *p, struct pull_ticket *k, u64 now);
 void pull_close(struct pulls *p, struct pull_ticket *k);
 
 /**
- * pull_abort_early() - a tag is aborted, and no transfer that is meant has it
+ * pull_abort_early() - a tag is aborted that no transfer has which has not ended
  * @p: the pulls
  * @o: memory for a tombstone
  * @tag: the tag
@@ -235,8 +234,7 @@ void pull_close(struct pulls *p, struct pull_ticket *k);
  * @now: the time
  *
  * Where the tombstone of that tag is of what is meant, this is a repetition and
- * changes nothing. Otherwise tickets for the tag are refused. Where a transfer
- * that is not meant has the tag, the tombstone is there when that has ended.
+ * changes nothing. Otherwise tickets for the tag are refused.
  *
  * Return: whether @o is in use.
  */

@@ -178,7 +178,7 @@ static void begun(struct mirror *m, struct mirror_region *r, const struct call *
 	oracle_begin(&r->o, b, out->generation, c->now);
 	for (u32 i = 0; i < b->nr_sources; i++)
 		t->granted_as[i] = ++r->order;
-	if (b->offered)
+	if (b->offer)
 		mirror_offered(r, b->tag, out->generation);
 	if (hold)
 		abort_one(m, r, oracle_find(&r->o, out->generation),
@@ -195,7 +195,7 @@ static void do_begin(struct mirror *m, struct mirror_region *r,
 	u32 wrong = begin_arguments(m, in, hold);
 	struct oracle_begin b = {
 		.tag = in->tag, .ttl = in->ttl_ns, .policy = in->policy,
-		.offered = in->flags & LKVFENCE_BEGIN_OFFER,
+		.offer = in->flags & LKVFENCE_BEGIN_OFFER,
 	};
 	bool fits = in->nr_ranges <= ORACLE_RANGES && in->nr_sources <= ORACLE_LEASES;
 	u32 may = 0;
@@ -221,7 +221,7 @@ static void do_begin(struct mirror *m, struct mirror_region *r,
 			r->blind = true;
 			return;
 		}
-		if (b.offered && c->err == -ECANCELED) {
+		if (b.offer && c->err == -ECANCELED) {
 			agree(mirror_offer_wrong(r, b.tag));
 			mirror_offer_refused(r, b.tag);
 			return;
@@ -243,7 +243,7 @@ static void do_begin(struct mirror *m, struct mirror_region *r,
 		wrong |= WRONG_LIMIT;
 	else if (mirror_unread(m, c->handle, false) >= m->max_transfers)
 		may |= WRONG_LIMIT;
-	if (b.offered)
+	if (b.offer)
 		wrong |= mirror_offer_wrong(r, b.tag);
 	mirror_allows(c, wrong, may, &err);
 	if (err == -ECANCELED)

@@ -19,7 +19,7 @@ struct transfer_fact *oracle_find_tag(struct oracle *o, u64 tag)
 {
 	for (u32 i = 0; i < o->nr_transfers; i++)
 		if (o->transfers[i].tag == tag &&
-		    oracle_alive(&o->transfers[i]))
+		    o->transfers[i].state == LKVFENCE_STATE_WAITING)
 			return &o->transfers[i];
 	return NULL;
 }
@@ -55,15 +55,6 @@ u32 oracle_unproven(const struct transfer_fact *t)
 	for (u32 i = 0; i < t->nr_leases; i++)
 		n += !is_proven(&t->leases[i]);
 	return n;
-}
-
-bool oracle_all_taken(const struct transfer_fact *t)
-{
-	u32 n = 0;
-
-	for (u32 i = 0; i < t->nr_leases; i++)
-		n += t->leases[i].pulled && t->leases[i].state == LKVFENCE_LEASE_DRAINED;
-	return t->consumers && n >= t->consumers;
 }
 
 struct source_fact *oracle_find_source(struct oracle *o, u32 source)
@@ -149,7 +140,6 @@ static void come_back(struct oracle *o, struct transfer_fact *t, u32 outcome,
 	r->evidence = outcome == LKVFENCE_OUTCOME_TIMEOUT ?
 		LKVFENCE_EVIDENCE_TIMEOUT : weakest;
 	r->reason = t->reason;
-	r->all_taken = oracle_all_taken(t);
 	r->nr_slots = oracle_nr_slots(o, t->generation);
 	o->counts.released[outcome]++;
 	o->counts.evidence[LKVFENCE_EVIDENCE_TIMEOUT] += oracle_unproven(t);
@@ -258,13 +248,8 @@ bool oracle_prove(struct oracle *o, struct transfer_fact *t,
 	l->bound = false;
 	l->seen = false;
 	o->counts.evidence[evidence]++;
-	/* Whoever wanted it has it: that ends it, and nothing holds it. */
-	if (oracle_alive(t)) {
-		if (oracle_unproven(t) || !oracle_all_taken(t))
-			return false;
-		oracle_finish(o, t, now);
-		return true;
-	}
+	if (t->state == LKVFENCE_STATE_WAITING)
+		return false;
 	return come_back_if_quiet(o, t, now);
 }
 
@@ -371,7 +356,6 @@ void oracle_begin(struct oracle *o, const struct oracle_begin *b,
 	if (!(b->policy & ~REVOKES))
 		t->policy |= LKVFENCE_POLICY_TAINT;
 	t->by_default = b->policy == LKVFENCE_POLICY_DEFAULT;
-	t->offered = b->offered;
 	t->state = LKVFENCE_STATE_WAITING;
 	t->begun = now;
 	for (u32 i = 0; i < b->nr_sources; i++) {
@@ -389,7 +373,7 @@ u32 oracle_take_wrong(struct transfer_fact *t, u32 source, u32 max_leases)
 {
 	u32 wrong = 0;
 
-	if (!oracle_alive(t))
+	if (t->state != LKVFENCE_STATE_WAITING)
 		return WRONG_CANCELED;		/* L3 */
 	if (oracle_find_lease(t, source))
 		wrong |= WRONG_EXISTS;
@@ -401,31 +385,6 @@ u32 oracle_take_wrong(struct transfer_fact *t, u32 source, u32 max_leases)
 void oracle_take(struct transfer_fact *t, u32 source, u64 now)
 {
 	grant(t, source, now);
-}
-
-u32 oracle_ready_wrong(const struct transfer_fact *t, u32 consumers)
-{
-	bool other = t->state == LKVFENCE_STATE_READY && consumers && consumers != t->consumers;
-
-	if (!oracle_alive(t))
-		return WRONG_CANCELED;		/* L3 */
-	return !t->offered || other ? WRONG_INVALID : 0;
-}
-
-/* L8: its life runs from here. L4: said again, it only gets longer. */
-void oracle_ready(struct transfer_fact *t, u64 ttl, u32 consumers, u64 now)
-{
-	u64 until = ttl ? now + ttl : 0;
-
-	if (t->state == LKVFENCE_STATE_READY) {
-		if (!until || (t->clock && until > t->clock))
-			t->clock = until;
-		return;
-	}
-	t->state = LKVFENCE_STATE_READY;
-	t->consumers = consumers;
-	t->ttl = 0;
-	t->clock = until;
 }
 
 static bool makes_sense(u32 status, u32 evidence)
@@ -490,7 +449,7 @@ bool oracle_return(struct oracle *o, u64 generation, u32 source, u32 status,
 	struct transfer_fact *t = oracle_find(o, generation);
 	struct lease_fact *l = oracle_find_lease(t, source);
 
-	if (oracle_alive(t))
+	if (t->state == LKVFENCE_STATE_WAITING)
 		o->counts.returns_early++;
 	if (status == LKVFENCE_STATUS_FAILED) {
 		o->counts.returns_failed++;
@@ -520,7 +479,7 @@ void oracle_abort(struct oracle *o, struct transfer_fact *t, u32 reason,
 	u64 deadline = now + timeout;
 
 	t->policy = stricter(t->policy, policy);
-	if (oracle_alive(t)) {
+	if (t->state == LKVFENCE_STATE_WAITING) {
 		oracle_end(o, t, reason, timeout, limits, now);
 		return;
 	}
@@ -583,7 +542,7 @@ bool oracle_expire(struct oracle *o, struct transfer_fact *t,
 {
 	if (!t->clock || t->clock > now || t->clock != oracle_next_clock(o))
 		return false;
-	if (oracle_alive(t))
+	if (t->state == LKVFENCE_STATE_WAITING)
 		oracle_end(o, t, LKVFENCE_REASON_EXPIRED, 0, limits, now);
 	else if (!(oracle_policy(o, t) & REVOKES) ||
 		 !begin_revoking(o, t, limits, now))

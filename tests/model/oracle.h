@@ -54,7 +54,6 @@ struct lease_fact {
 	u32 evidence;
 	bool bound;		/* granted when its source was, and unproven */
 	bool seen;		/* its source's end has been here */
-	bool pulled;		/* it answered a pull */
 };
 
 struct transfer_fact {
@@ -76,8 +75,6 @@ struct transfer_fact {
 	bool revoking;		/* and goes on */
 	bool fell_back;		/* it should have been revoked and was not */
 	bool in_quarantine;
-	bool offered;		/* it is to be pulled */
-	u32 consumers;		/* how many will; 0: nobody knows */
 	u32 nr_leases;
 	struct lease_fact leases[ORACLE_LEASES];
 };
@@ -94,7 +91,6 @@ struct report {
 	u32 reason;
 	u32 nr_slots;
 	bool forced;
-	bool all_taken;		/* every consumer has what it wanted */
 	bool revoking;		/* its sources have to be revoked */
 };
 
@@ -142,7 +138,6 @@ struct oracle_begin {
 	u64 tag;
 	u64 ttl;
 	u32 policy;
-	bool offered;
 	u32 nr_ranges;
 	struct lkvfence_range ranges[ORACLE_RANGES];
 	u32 nr_sources;
@@ -156,13 +151,6 @@ struct oracle_limits {
 };
 
 /* Looking */
-static inline bool oracle_alive(const struct transfer_fact *t)
-{
-	return t->state == LKVFENCE_STATE_WAITING || t->state == LKVFENCE_STATE_READY;
-}
-
-/* Has each consumer that READY spoke of drained a lease that PULL gave it? */
-bool oracle_all_taken(const struct transfer_fact *t);
 struct transfer_fact *oracle_find(struct oracle *o, u64 generation);
 struct transfer_fact *oracle_find_tag(struct oracle *o, u64 tag);
 struct lease_fact *oracle_find_lease(struct transfer_fact *t, u32 source);
@@ -186,7 +174,6 @@ u32 oracle_begin_wrong(struct oracle *o, const struct oracle_begin *b,
 /* The first slot of @b that is taken, in the order of its ranges. */
 u32 oracle_first_busy(const struct oracle *o, const struct oracle_begin *b);
 u32 oracle_take_wrong(struct transfer_fact *t, u32 source, u32 max_leases);
-u32 oracle_ready_wrong(const struct transfer_fact *t, u32 consumers);
 /* Beside these, for a take of a transfer that has not ended. */
 u32 oracle_source_wrong(struct oracle *o, u32 source);
 u32 oracle_return_wrong(struct oracle *o, u64 generation, u32 source,
@@ -200,7 +187,6 @@ void oracle_begin(struct oracle *o, const struct oracle_begin *b,
 		  u64 generation, u64 now);
 void oracle_take_refused(struct oracle *o, u32 wrong);
 void oracle_take(struct transfer_fact *t, u32 source, u64 now);
-void oracle_ready(struct transfer_fact *t, u64 ttl, u32 consumers, u64 now);
 /* Follows oracle_take(): the lease counts for its source, where that is bound. */
 void oracle_attach(struct oracle *o, struct transfer_fact *t, u32 source);
 void oracle_return_refused(struct oracle *o, u32 wrong);
