@@ -33,6 +33,8 @@
  * @generation: its generation; 0: no such transfer was begun, it was aborted early
  * @forget_ns: of a tombstone: when it is forgotten
  * @reason: of a tombstone: enum lkvfence_reason
+ * @next_reason: of a transfer that has not ended: why the tag's next use was
+ *	aborted early, or NONE. It becomes the tombstone of that
  * @spent: of one that was aborted early: it has refused a BEGIN
  */
 struct pull_offer {
@@ -44,6 +46,7 @@ struct pull_offer {
 	u64 generation;
 	u64 forget_ns;
 	u8 reason;
+	u8 next_reason;
 	bool spent;
 };
 
@@ -224,7 +227,7 @@ void pull_withdraw(struct pulls *p, struct pull_ticket *k, u64 now);
 void pull_close(struct pulls *p, struct pull_ticket *k);
 
 /**
- * pull_abort_early() - a tag is aborted that no transfer has which has not ended
+ * pull_abort_early() - a tag is aborted, and not for a transfer that is there
  * @p: the pulls
  * @o: memory for a tombstone
  * @tag: the tag
@@ -233,8 +236,10 @@ void pull_close(struct pulls *p, struct pull_ticket *k);
  * @limits: the bounds
  * @now: the time
  *
- * Where the tombstone of that tag is of what is meant, this is a repetition and
- * changes nothing. Otherwise tickets for the tag are refused.
+ * There is no transfer of the tag that has not ended, but for one that isn't meant:
+ * then this takes effect when that has ended. Where the tombstone of that tag is of
+ * what is meant, this is a repetition and changes nothing. Otherwise tickets for the
+ * tag are refused.
  *
  * Return: whether @o is in use.
  */

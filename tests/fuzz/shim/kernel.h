@@ -54,11 +54,6 @@
 #define sizeof_field(type, member)	sizeof(((type *)0)->member)
 #define struct_size(p, member, n) \
 	(offsetof(__typeof__(*(p)), member) + (n) * sizeof((p)->member[0]))
-#define min_t(type, a, b) ({			\
-	type min_t_a = (a);			\
-	type min_t_b = (b);			\
-	min_t_a < min_t_b ? min_t_a : min_t_b;	\
-})
 #define READ_ONCE(v)		(*(const volatile __typeof__(v) *)&(v))
 #define WRITE_ONCE(v, to)	(*(volatile __typeof__(v) *)&(v) = (to))
 #define array_index_nospec(i, n)	({ shim_assert((i) < (n)); (i); })
@@ -80,13 +75,6 @@ typedef unsigned short umode_t;
  */
 
 #define LIST_HEAD(name)		struct list_head name = { &(name), &(name) }
-#define list_first_entry(head, type, member) \
-	list_entry((head)->next, type, member)
-#define list_for_each_entry_safe(pos, n, head, member)			\
-	for (pos = list_entry((head)->next, __typeof__(*pos), member);	\
-	     &pos->member != (head) &&					\
-	     ({ n = list_entry(pos->member.next, __typeof__(*pos), member); 1; });	\
-	     pos = n)
 #define list_for_each_entry(pos, head, member)				\
 	for (pos = list_entry((head)->next, __typeof__(*pos), member);	\
 	     &pos->member != (head);					\

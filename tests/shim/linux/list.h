@@ -8,8 +8,18 @@
 
 #define list_entry(ptr, type, member)	container_of(ptr, type, member)
 
+#define list_first_entry(head, type, member) \
+	list_entry((head)->next, type, member)
+
 #define list_first_entry_or_null(head, type, member) \
 	(list_empty(head) ? NULL : list_entry((head)->next, type, member))
+
+/* The entry at hand may be removed. */
+#define list_for_each_entry_safe(pos, n, head, member)				\
+	for (pos = list_first_entry(head, __typeof__(*pos), member),		\
+	     n = list_entry(pos->member.next, __typeof__(*pos), member);	\
+	     &pos->member != (head);						\
+	     pos = n, n = list_entry(n->member.next, __typeof__(*n), member))
 
 static inline void INIT_LIST_HEAD(struct list_head *head)
 {

@@ -33,6 +33,10 @@ struct rb_root_cached {
 #define RB_EMPTY_NODE(node)	((node)->shim_parent == (node))
 #define RB_CLEAR_NODE(node)	((node)->shim_parent = (node))
 #define rb_entry(ptr, type, member)	container_of(ptr, type, member)
+#define rb_entry_safe(ptr, type, member) ({				\
+	__typeof__(ptr) safe_ptr = (ptr);				\
+	safe_ptr ? rb_entry(safe_ptr, type, member) : NULL;		\
+})
 
 /* The pointer that leads to @node. */
 static inline struct rb_node **shim_link(struct rb_node *node,

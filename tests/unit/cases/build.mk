@@ -10,7 +10,7 @@ $(CASES_T)/%.o: tests/unit/cases/%.c tests/unit/cases/cases.h $(FENCE_DEPS) | ch
 	@mkdir -p $(@D)
 	$(FENCE_CC) -Itests/unit/fence -c $< -o $@
 
-$(CASES_TESTS): $(CASES_T)/%: $(CASES_T)/%.o $(FENCE_T)/rig.o kmod/fence.c
+$(CASES_TESTS): $(CASES_T)/%: $(CASES_T)/%.o $(FENCE_RIG) kmod/fence.c kmod/pull.c
 	$(FENCE_CC) $^ -lcmocka -o $@
 
 .PHONY: check-cases

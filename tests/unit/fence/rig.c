@@ -9,7 +9,7 @@
 struct piece {
 	struct fence_transfer t;
 	struct lkvfence_range *ranges;
-	struct fence_lease *leases[MAX_LEASES + 8];
+	struct fence_lease **leases;
 	u32 nr_leases;
 };
 
@@ -30,6 +30,7 @@ static void free_piece(struct piece *p)
 {
 	for (u32 i = 0; i < p->nr_leases; i++)
 		free(p->leases[i]);
+	free(p->leases);
 	free(p->ranges);
 	free(p);
 }
@@ -47,6 +48,7 @@ void rig_init(struct rig *r, u32 nr_slots)
 	r->now = 5000;
 	fence_init(&r->f, nr_slots, need(longs * sizeof(long)),
 		   need(nr_slots * sizeof(u64)));
+	rig_pulls_init(r);
 }
 
 void rig_destroy(struct rig *r)
@@ -63,6 +65,7 @@ void rig_destroy(struct rig *r)
 	}
 	for (u32 i = 0; i < MAX_SOURCES; i++)
 		free(r->sources[i]);
+	rig_pulls_destroy(r);
 	free(r->f.taken);
 	free(r->f.owner);
 }
@@ -96,8 +99,8 @@ static bool is_proven(const struct fence_lease *l)
 
 static void check_transfer(struct fence_transfer *t)
 {
-	bool waiting = t->state == LKVFENCE_STATE_WAITING;
-	u32 nr = 0, unproven = 0, bound = 0;
+	bool alive = fence_alive(t);
+	u32 nr = 0, unproven = 0, bound = 0, taken = 0;
 	bool revocable = true;
 	struct rb_node *n;
 
@@ -105,6 +108,8 @@ static void check_transfer(struct fence_transfer *t)
 		struct fence_lease *l = rb_entry(n, struct fence_lease, node);
 
 		nr++;
+		/* What was pulled and is drained; what was revoked isn't taken. */
+		taken += l->pulled && l->state == LKVFENCE_LEASE_DRAINED;
 		if (is_proven(l)) {
 			assert_null(l->bound);
 			continue;
@@ -122,11 +127,15 @@ static void check_transfer(struct fence_transfer *t)
 	assert_int_equal(t->unproven, unproven);
 	assert_int_equal(t->nr_bound, bound);
 	assert_int_equal(fence_revocable(t), revocable && unproven);
+	assert_int_equal(t->taken, taken);
+	assert_true(t->offered || (!t->consumers && t->state != LKVFENCE_STATE_READY));
 	/* L2: what is ended and quiet isn't here any more. */
-	assert_true(waiting || unproven);
+	assert_true(alive || unproven);
+	/* Nor is what all its consumers have taken. */
+	assert_true(unproven || !t->consumers || taken < t->consumers);
 	/* L8: what is ended has a clock until it is in quarantine. */
-	assert_true(waiting || RB_EMPTY_NODE(&t->clock.node) == t->quarantined);
-	if (waiting) {
+	assert_true(alive || RB_EMPTY_NODE(&t->clock.node) == t->quarantined);
+	if (alive) {
 		assert_false(t->tried || t->quarantined);
 		return;
 	}
@@ -210,15 +219,15 @@ static void check(struct rig *r)
 	u64 revokes = r->revokes, revokes_failed = r->revokes_failed;
 	u64 evidence[LKVFENCE_MAX_EVIDENCE];
 	struct fence_transfer *t = NULL;
-	u64 generation = 0;
+	u64 generation = 0, ready = 0;
 
 	memcpy(evidence, r->evidence, sizeof(evidence));
 	for (u32 slot = 0; slot < r->nr_slots; slot++)
 		bits += slot_taken(r, slot);
 	while ((t = fence_find_next(f, generation))) {
-		u32 level = t->state == LKVFENCE_STATE_WAITING ? 1 :
-			    t->quarantined ? 3 : 2;
+		u32 level = fence_alive(t) ? 1 : t->quarantined ? 3 : 2;
 
+		ready += t->state == LKVFENCE_STATE_READY;
 		check_transfer(t);
 		add_evidence(t, evidence);
 		revokes += t->tried;
@@ -239,11 +248,13 @@ static void check(struct rig *r)
 	assert_int_equal(f->transfers_alive, transfers[1]);
 	assert_int_equal(f->transfers_held, transfers[2]);
 	assert_int_equal(f->transfers_quarantined, transfers[3]);
+	assert_int_equal(f->transfers_ready, ready);
 	assert_int_equal(f->counts.begun, f->transfers_alive + released);
 	assert_int_equal(f->counts.revokes, revokes);
 	assert_int_equal(f->counts.revokes_failed, revokes_failed);
 	assert_memory_equal(f->counts.evidence, evidence, sizeof(evidence));
 	check_sources(r);
+	rig_pulls_check(r);
 }
 
 /* Of a transfer that is about to be freed. */
@@ -260,12 +271,18 @@ static void remember(struct rig *r, const struct fence_transfer *t)
 }
 
 /* Takes the news, frees what the fence forgot, and checks. */
-static void settle(struct rig *r)
+void rig_settle(struct rig *r)
 {
 	struct fence_transfer *t;
 	u32 bits;
 
 	while ((t = fence_news(&r->f, &bits))) {
+		/* L6b: what was offered says so when it ends, and nothing else does. */
+		if (bits & FENCE_NEWS_OVER) {
+			assert_true(t->offered);
+			pull_over(&r->p, t, &r->pull_limits, r->now);
+			bits &= ~FENCE_NEWS_OVER;
+		}
 		assert_in_range(r->nr_news, 0, MAX_NEWS - 1);
 		r->news[r->nr_news].bits = bits;
 		r->news[r->nr_news++].t = *t;
@@ -274,23 +291,42 @@ static void settle(struct rig *r)
 			free_piece(piece_of(t));
 		}
 	}
+	rig_pulls_settle(r);
 	check(r);
 }
 
-static struct fence_lease *new_lease(struct piece *p, u32 source)
+struct fence_lease *rig_lease(u32 source)
 {
 	struct fence_lease *l = need(sizeof(*l));
 
 	/* The fence may count on nothing else in it. */
 	memset(l, 0xa5, sizeof(*l));
 	l->source = source;
+	return l;
+}
+
+static struct fence_lease *add_lease(struct piece *p, struct fence_lease *l)
+{
+	p->leases = realloc(p->leases, (p->nr_leases + 1) * sizeof(*p->leases));
+	assert_non_null(p->leases);
 	p->leases[p->nr_leases++] = l;
 	return l;
+}
+
+static struct fence_lease *new_lease(struct piece *p, u32 source)
+{
+	return add_lease(p, rig_lease(source));
+}
+
+void rig_keep_lease(struct fence_transfer *t, struct fence_lease *l)
+{
+	add_lease(piece_of(t), l);
 }
 
 int rig_begin(struct rig *r, const struct want *w, u64 *generation)
 {
 	struct piece *p = need(sizeof(*p));
+	struct pull_offer *offer = NULL;
 	u32 nr = 0;
 	int err = 0;
 
@@ -306,17 +342,26 @@ int rig_begin(struct rig *r, const struct want *w, u64 *generation)
 	p->t.nr_ranges = nr;
 	for (u32 i = 0; i < 8 && w->sources[i] && !err; i++)
 		err = fence_transfer_lease(&p->t, new_lease(p, w->sources[i]));
+	if (!err && w->offer) {
+		offer = rig_offer(r);
+		p->t.offered = true;
+		err = pull_may_offer(&r->p, w->tag);
+	}
 	if (!err)
 		err = fence_admit(&r->f, &p->t, r->max_transfers, &r->why);
 	if (err) {
+		if (offer)
+			rig_free_offer(r, offer);
 		free_piece(p);
 	} else {
 		/* Other regions take numbers too. */
 		fence_begin(&r->f, &p->t, r->f.last_generation + 3, r->now);
+		if (offer)
+			pull_offer(&r->p, offer, &p->t);
 		if (generation)
 			*generation = r->f.last_generation;
 	}
-	settle(r);
+	rig_settle(r);
 	return err;
 }
 
@@ -347,7 +392,7 @@ int take(struct rig *r, u64 generation, u32 source)
 		piece_of(t)->nr_leases--;
 		free(l);
 	}
-	settle(r);
+	rig_settle(r);
 	return err;
 }
 
@@ -358,7 +403,7 @@ int give(struct rig *r, u64 generation, u32 source, u32 status, u32 evidence)
 	r->released = true;
 	err = fence_return(&r->f, generation, source, status, evidence, r->now,
 			   &r->released);
-	settle(r);
+	rig_settle(r);
 	return err;
 }
 
@@ -382,7 +427,7 @@ void abort_for(struct rig *r, u64 generation, u32 reason, u32 policy, u64 timeou
 {
 	fence_abort(&r->f, get(r, generation), reason, policy, timeout,
 		    &r->limits, r->now);
-	settle(r);
+	rig_settle(r);
 }
 
 void abort_(struct rig *r, u64 generation)
@@ -395,7 +440,7 @@ int finish(struct rig *r, u64 generation)
 {
 	int err = fence_finish(&r->f, get(r, generation), r->now);
 
-	settle(r);
+	rig_settle(r);
 	return err;
 }
 
@@ -403,7 +448,7 @@ int force(struct rig *r, u64 generation)
 {
 	int err = fence_force(&r->f, get(r, generation), r->now);
 
-	settle(r);
+	rig_settle(r);
 	return err;
 }
 
@@ -413,7 +458,8 @@ u32 at(struct rig *r, u64 when)
 
 	r->now = when;
 	nr = fence_expire(&r->f, &r->limits, when, 1000);
-	settle(r);
+	r->expired = pull_expire(&r->p, when, 1000);
+	rig_settle(r);
 	return nr;
 }
 
@@ -440,7 +486,7 @@ int try_bind(struct rig *r, u32 source)
 		free(s);
 	else
 		*place_of(r, source) = s;
-	settle(r);
+	rig_settle(r);
 	return err;
 }
 
@@ -460,7 +506,7 @@ int unbind(struct rig *r, u32 source)
 		free(*place);
 		*place = NULL;
 	}
-	settle(r);
+	rig_settle(r);
 	return err;
 }
 
@@ -477,7 +523,7 @@ bool revoke(struct rig *r, u32 source)
 {
 	bool news = fence_source_revoke(source_of(r, source));
 
-	settle(r);
+	rig_settle(r);
 	return news;
 }
 
@@ -485,7 +531,7 @@ u32 end_some(struct rig *r, u32 source, u32 max)
 {
 	u32 nr = fence_source_end(&r->f, source_of(r, source), &r->limits, r->now, max);
 
-	settle(r);
+	rig_settle(r);
 	return nr;
 }
 
@@ -493,7 +539,7 @@ u32 quiet_some(struct rig *r, u32 source, u32 evidence, u32 max)
 {
 	u32 nr = fence_source_quiet(&r->f, source_of(r, source), evidence, r->now, max);
 
-	settle(r);
+	rig_settle(r);
 	return nr;
 }
 
@@ -501,7 +547,7 @@ u32 lost_some(struct rig *r, u32 source, u32 max)
 {
 	u32 nr = fence_source_lost(&r->f, source_of(r, source), max);
 
-	settle(r);
+	rig_settle(r);
 	return nr;
 }
 
@@ -548,7 +594,9 @@ struct image image_of(const struct rig *r)
 		.numbers = { f->slots_taken, f->slots_held, f->slots_quarantined,
 			     f->transfers_alive, f->transfers_held,
 			     f->transfers_quarantined, f->last_generation,
-			     f->nr_sources },
+			     f->nr_sources, f->transfers_ready,
+			     r->p.nr_offers, r->p.nr_dead, r->p.nr_early,
+			     r->p.nr_tickets },
 	};
 
 	memcpy(i.taken, f->taken,

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "fence.h"
+#include "pull.h"
 
 #define SLOTS		200	/* more than three words of the bitmap */
 #define MAX_TRANSFERS	8
@@ -25,6 +26,12 @@
 #define MAX_NS		1000
 #define REVOKE_NS	50
 #define MAX_SOURCES	6
+#define MAX_TICKETS	64
+#define MAX_ANSWERS	256
+#define UNCLAIMED_NS	30	/* of the rig's pulls, unless the test says */
+#define PULL_NS		400
+#define TOMBSTONE_NS	200
+#define MAX_TOMBSTONES	3
 
 #define TAINT		LKVFENCE_POLICY_TAINT
 #define QUARANTINE	LKVFENCE_POLICY_QUARANTINE
@@ -44,6 +51,17 @@ struct want {
 	u32 policy;
 	struct lkvfence_range ranges[8];
 	u32 sources[8];
+	bool offer;
+};
+
+/* What to pull. */
+struct ask {
+	u64 tag;
+	u64 newer;		/* than that generation */
+	u64 exact;		/* or that one */
+	u32 source;
+	u64 unclaimed;
+	u64 timeout;
 };
 
 /* News as they came, with a copy of the transfer at that time. */
@@ -67,6 +85,16 @@ struct rig {
 	u64 evidence[LKVFENCE_MAX_EVIDENCE];
 	u64 revokes;
 	u64 revokes_failed;
+
+	struct pulls p;
+	struct pull_limits pull_limits;
+	u32 expired;			/* of tickets and tombstones, by the last at() */
+	u32 nr_offers;			/* memory for offers that is in use */
+	u64 last_ticket;
+	u64 nr_closed;
+	struct pull_ticket *tickets[MAX_TICKETS];	/* those that wait */
+	u32 nr_answers;			/* since the last forget_answers() */
+	struct pull_ticket answers[MAX_ANSWERS];
 };
 
 int rig_setup(void **state);
@@ -106,6 +134,38 @@ u32 lost_some(struct rig *r, u32 source, u32 max);
 void quiet(struct rig *r, u32 source, u32 evidence);
 void lost(struct rig *r, u32 source);
 
+/* rig_pulls.c */
+int ready(struct rig *r, u64 generation, u64 ttl, u32 consumers);
+u64 rig_pull(struct rig *r, const struct ask *ask);
+/* The number of the ticket. */
+#define pull(r, ...)		rig_pull(r, &(struct ask){ __VA_ARGS__ })
+void withdraw(struct rig *r, u64 ticket);
+/* The handle that asked is closed. */
+void close_ticket(struct rig *r, u64 ticket);
+/* Whether it is something new. */
+bool abort_early(struct rig *r, u64 tag, u64 after, u32 reason);
+/* As ABORT with ALL. */
+void abort_all(struct rig *r, u32 reason);
+bool waits(const struct rig *r, u64 ticket);
+/* The one answer to a ticket, at this instant. */
+void granted(const struct rig *r, u64 ticket, u64 generation);
+void refused(const struct rig *r, u64 ticket, u64 generation, u32 reason);
+void forget_answers(struct rig *r);
+/* The next one of both clocks. */
+u64 next_deadline(const struct rig *r);
+
+/* For rig.c and rig_pulls.c */
+void rig_pulls_init(struct rig *r);
+void rig_pulls_destroy(struct rig *r);
+void rig_pulls_settle(struct rig *r);
+void rig_pulls_check(struct rig *r);
+struct pull_offer *rig_offer(struct rig *r);
+void rig_free_offer(struct rig *r, struct pull_offer *o);
+struct fence_lease *rig_lease(u32 source);
+/* It is the transfer's from now on. */
+void rig_keep_lease(struct fence_transfer *t, struct fence_lease *l);
+void rig_settle(struct rig *r);
+
 void forget_news(struct rig *r);
 /* The only news since the last time are of @generation, and these. */
 const struct fence_transfer *only_news(struct rig *r, u64 generation, u32 bits);
@@ -114,7 +174,7 @@ void no_news(struct rig *r);
 /* Everything but the counters of refusals and returns. */
 struct image {
 	unsigned long taken[SLOTS / 64 + 2];
-	u64 numbers[8];
+	u64 numbers[13];
 };
 
 struct image image_of(const struct rig *r);
