@@ -18,8 +18,7 @@ struct transfer_fact *oracle_find(struct oracle *o, u64 generation)
 struct transfer_fact *oracle_find_tag(struct oracle *o, u64 tag)
 {
 	for (u32 i = 0; i < o->nr_transfers; i++)
-		if (o->transfers[i].tag == tag &&
-		    o->transfers[i].state == LKVFENCE_STATE_WAITING)
+		if (o->transfers[i].tag == tag && oracle_alive(&o->transfers[i]))
 			return &o->transfers[i];
 	return NULL;
 }
@@ -54,6 +53,21 @@ u32 oracle_unproven(const struct transfer_fact *t)
 
 	for (u32 i = 0; i < t->nr_leases; i++)
 		n += !is_proven(&t->leases[i]);
+	return n;
+}
+
+bool oracle_alive(const struct transfer_fact *t)
+{
+	return t->state == LKVFENCE_STATE_WAITING || t->state == LKVFENCE_STATE_READY;
+}
+
+u32 oracle_taken(const struct transfer_fact *t)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < t->nr_leases; i++)
+		n += t->leases[i].pulled &&
+		     t->leases[i].state == LKVFENCE_LEASE_DRAINED;
 	return n;
 }
 
@@ -226,6 +240,9 @@ void oracle_end(struct oracle *o, struct transfer_fact *t, u32 reason,
 		timeout = limits->timeout_default;
 	if (timeout > limits->timeout_max)
 		timeout = limits->timeout_max;
+	o->report.over = t->offered;
+	o->report.reason = reason;
+	o->report.tag = t->tag;
 	t->state = LKVFENCE_STATE_ENDED;
 	t->reason = reason;
 	t->ended = now;
@@ -248,9 +265,13 @@ bool oracle_prove(struct oracle *o, struct transfer_fact *t,
 	l->bound = false;
 	l->seen = false;
 	o->counts.evidence[evidence]++;
-	if (t->state == LKVFENCE_STATE_WAITING)
+	if (!oracle_alive(t))
+		return come_back_if_quiet(o, t, now);
+	/* It finishes by itself, when all have taken it and nobody reads it. */
+	if (!t->consumers || oracle_taken(t) < t->consumers || oracle_unproven(t))
 		return false;
-	return come_back_if_quiet(o, t, now);
+	oracle_finish(o, t, now);
+	return true;
 }
 
 u32 oracle_source_wrong(struct oracle *o, u32 source)
@@ -356,6 +377,7 @@ void oracle_begin(struct oracle *o, const struct oracle_begin *b,
 	if (!(b->policy & ~REVOKES))
 		t->policy |= LKVFENCE_POLICY_TAINT;
 	t->by_default = b->policy == LKVFENCE_POLICY_DEFAULT;
+	t->offered = b->offer;
 	t->state = LKVFENCE_STATE_WAITING;
 	t->begun = now;
 	for (u32 i = 0; i < b->nr_sources; i++) {
@@ -373,7 +395,7 @@ u32 oracle_take_wrong(struct transfer_fact *t, u32 source, u32 max_leases)
 {
 	u32 wrong = 0;
 
-	if (t->state != LKVFENCE_STATE_WAITING)
+	if (!oracle_alive(t))
 		return WRONG_CANCELED;		/* L3 */
 	if (oracle_find_lease(t, source))
 		wrong |= WRONG_EXISTS;
@@ -385,6 +407,35 @@ u32 oracle_take_wrong(struct transfer_fact *t, u32 source, u32 max_leases)
 void oracle_take(struct transfer_fact *t, u32 source, u64 now)
 {
 	grant(t, source, now);
+}
+
+u32 oracle_ready_wrong(const struct transfer_fact *t, u32 consumers)
+{
+	u32 wrong = 0;
+
+	if (!oracle_alive(t))
+		wrong |= WRONG_CANCELED;	/* L3 */
+	if (!t->offered)
+		wrong |= WRONG_INVALID;
+	if (t->state == LKVFENCE_STATE_READY && consumers && consumers != t->consumers)
+		wrong |= WRONG_INVALID;
+	return wrong;
+}
+
+/* Its life is counted from READY on; L4: and then only gets longer. */
+void oracle_ready(struct transfer_fact *t, u64 ttl, u32 consumers, u64 now)
+{
+	bool renewal = t->state == LKVFENCE_STATE_READY;
+
+	if (!renewal) {
+		t->state = LKVFENCE_STATE_READY;
+		t->consumers = consumers;
+		t->ttl = 0;
+	}
+	if (!ttl)
+		t->clock = 0;
+	else if (!renewal || (t->clock && t->clock < now + ttl))
+		t->clock = now + ttl;
 }
 
 static bool makes_sense(u32 status, u32 evidence)
@@ -449,7 +500,7 @@ bool oracle_return(struct oracle *o, u64 generation, u32 source, u32 status,
 	struct transfer_fact *t = oracle_find(o, generation);
 	struct lease_fact *l = oracle_find_lease(t, source);
 
-	if (t->state == LKVFENCE_STATE_WAITING)
+	if (oracle_alive(t))
 		o->counts.returns_early++;
 	if (status == LKVFENCE_STATUS_FAILED) {
 		o->counts.returns_failed++;
@@ -479,7 +530,7 @@ void oracle_abort(struct oracle *o, struct transfer_fact *t, u32 reason,
 	u64 deadline = now + timeout;
 
 	t->policy = stricter(t->policy, policy);
-	if (t->state == LKVFENCE_STATE_WAITING) {
+	if (oracle_alive(t)) {
 		oracle_end(o, t, reason, timeout, limits, now);
 		return;
 	}
@@ -501,6 +552,8 @@ u32 oracle_finish_wrong(const struct transfer_fact *t)
 
 void oracle_finish(struct oracle *o, struct transfer_fact *t, u64 now)
 {
+	o->report.over = t->offered;
+	o->report.all_taken = t->consumers && oracle_taken(t) >= t->consumers;
 	t->reason = LKVFENCE_REASON_FINISHED;
 	t->ended = now;
 	o->ends++;
@@ -542,7 +595,7 @@ bool oracle_expire(struct oracle *o, struct transfer_fact *t,
 {
 	if (!t->clock || t->clock > now || t->clock != oracle_next_clock(o))
 		return false;
-	if (t->state == LKVFENCE_STATE_WAITING)
+	if (oracle_alive(t))
 		oracle_end(o, t, LKVFENCE_REASON_EXPIRED, 0, limits, now);
 	else if (!(oracle_policy(o, t) & REVOKES) ||
 		 !begin_revoking(o, t, limits, now))

@@ -52,6 +52,7 @@ struct lease_fact {
 	u32 source;
 	u32 state;
 	u32 evidence;
+	bool pulled;		/* it answered a pull */
 	bool bound;		/* granted when its source was, and unproven */
 	bool seen;		/* its source's end has been here */
 };
@@ -70,6 +71,8 @@ struct transfer_fact {
 	u32 policy;
 	u32 state;
 	u32 reason;
+	u32 consumers;		/* how many will pull it; 0: nobody knows */
+	bool offered;		/* to be pulled */
 	bool by_default;	/* nobody chose its policy */
 	bool tried;		/* its revocation was begun */
 	bool revoking;		/* and goes on */
@@ -92,6 +95,8 @@ struct report {
 	u32 nr_slots;
 	bool forced;
 	bool revoking;		/* its sources have to be revoked */
+	bool over;		/* an offered one ended */
+	bool all_taken;		/* by that: every consumer has it */
 };
 
 struct oracle_counts {
@@ -138,6 +143,7 @@ struct oracle_begin {
 	u64 tag;
 	u64 ttl;
 	u32 policy;
+	bool offer;
 	u32 nr_ranges;
 	struct lkvfence_range ranges[ORACLE_RANGES];
 	u32 nr_sources;
@@ -156,6 +162,10 @@ struct transfer_fact *oracle_find_tag(struct oracle *o, u64 tag);
 struct lease_fact *oracle_find_lease(struct transfer_fact *t, u32 source);
 u32 oracle_nr_slots(const struct oracle *o, u64 generation);
 u32 oracle_unproven(const struct transfer_fact *t);
+/* It has not ended. */
+bool oracle_alive(const struct transfer_fact *t);
+/* How many of its consumers have it: L4, drained and nothing else. */
+u32 oracle_taken(const struct transfer_fact *t);
 struct source_fact *oracle_find_source(struct oracle *o, u32 source);
 /* Can it be revoked? */
 bool oracle_revocable(struct oracle *o, const struct transfer_fact *t);
@@ -176,6 +186,7 @@ u32 oracle_first_busy(const struct oracle *o, const struct oracle_begin *b);
 u32 oracle_take_wrong(struct transfer_fact *t, u32 source, u32 max_leases);
 /* Beside these, for a take of a transfer that has not ended. */
 u32 oracle_source_wrong(struct oracle *o, u32 source);
+u32 oracle_ready_wrong(const struct transfer_fact *t, u32 consumers);
 u32 oracle_return_wrong(struct oracle *o, u64 generation, u32 source,
 			u32 status, u32 evidence);
 u32 oracle_finish_wrong(const struct transfer_fact *t);
@@ -189,6 +200,7 @@ void oracle_take_refused(struct oracle *o, u32 wrong);
 void oracle_take(struct transfer_fact *t, u32 source, u64 now);
 /* Follows oracle_take(): the lease counts for its source, where that is bound. */
 void oracle_attach(struct oracle *o, struct transfer_fact *t, u32 source);
+void oracle_ready(struct transfer_fact *t, u64 ttl, u32 consumers, u64 now);
 void oracle_return_refused(struct oracle *o, u32 wrong);
 /* Returns whether this releases the transfer. */
 bool oracle_return(struct oracle *o, u64 generation, u32 source, u32 status,

@@ -75,7 +75,7 @@ void oracle_end_lease(struct oracle *o, struct transfer_fact *t, u32 source,
 		      const struct oracle_limits *limits, u64 now)
 {
 	oracle_find_lease(t, source)->seen = true;
-	if (t->state == LKVFENCE_STATE_WAITING)
+	if (oracle_alive(t))
 		oracle_end(o, t, LKVFENCE_REASON_REVOKED, 0, limits, now);
 }
 
