@@ -621,7 +621,6 @@ static void reset(void)
 	mirror_init(&mirror);
 	mirror.features = LKVFENCE_FEATURE_QP;
 	mirror.exact = true;
-	mirror.is_known = judge_is_known;
 	mirror.pid = shim_task.tgid;
 	memcpy(mirror.comm, shim_task.comm, sizeof(mirror.comm));
 	judge_limits();

@@ -89,7 +89,6 @@ void judge_works(bool all);
 /* In judge_pulls.c: tickets, offers and tombstones. */
 void judge_pulls(struct mirror_region *mr, struct region *r);
 void judge_count_pulls(u64 *offers, u64 *tickets, u64 *leases);
-bool judge_is_known(const struct mirror_region *mr, u64 tag);
 /* The answer of a PULL got lost: the ticket's number, as the module knows it. */
 u64 judge_find_ticket(int fd);
 void judge_sources(const struct mirror_region *mr, struct region *r);

@@ -427,7 +427,7 @@ void judge_clock(bool eager, bool work)
 			if (!work)
 				continue;
 			/* L8: what is due can't be missed. */
-			if (mirror_next_clock(&mirror, mr) <= shim.now - NSEC_PER_MSEC)
+			if (mirror_next_clock(mr) <= shim.now - NSEC_PER_MSEC)
 				agree(r->work.pending);
 			if (r->work.pending) {
 				mirror_expire(&mirror, mr, shim.now);
@@ -476,7 +476,7 @@ static void judge_region(struct mirror_region *mr, struct region *r)
 	agree(nr == stat.slots_taken);
 	agree(fence_next_deadline(&r->fence) == oracle_next_clock(o));
 	/* L8 */
-	next = mirror_next_clock(&mirror, mr);
+	next = mirror_next_clock(mr);
 	if (next != U64_MAX)
 		agree(r->work.pending || (r->timer.armed && r->timer.expires <= next));
 	for (u32 i = 0; i < o->nr_transfers; i++) {

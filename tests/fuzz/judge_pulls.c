@@ -19,11 +19,6 @@ static const struct pull_offer *find_offer(const struct region *r, u64 tag)
 	return NULL;
 }
 
-bool judge_is_known(const struct mirror_region *mr, u64 tag)
-{
-	return find_offer(regions[mr - mirror.regions], tag);
-}
-
 u64 judge_find_ticket(int fd)
 {
 	struct handle *h = handle_of(fd);
@@ -88,7 +83,7 @@ void judge_pulls(struct mirror_region *mr, struct region *r)
 		judge_ticket(&mr->tickets[i]);
 	/* All news are told, in the step that made them. */
 	agree(list_empty(&p->news) && list_empty(&p->forgotten));
-	agree(pull_next_deadline(p) == mirror_pulls_clock(&mirror, mr));
+	agree(pull_next_deadline(p) == mirror_pulls_clock(mr));
 	/* Where nothing is to be looked after nothing costs anything. */
 	agree(p->active == (offers || p->nr_tickets));
 }

@@ -48,6 +48,8 @@ struct mirror_transfer {
 	u64 deadline;			/* the last one seen */
 	u32 taken;			/* leases by TAKE and PULL */
 	u64 owned_as;			/* when its owner got it, among all */
+	u64 clock;			/* the oracle's, and when that was set */
+	u64 clock_as;
 	u64 granted_as[ORACLE_LEASES];	/* when each lease was granted, likewise */
 	u32 unproven;			/* of the leases, when it was released */
 	u32 unread;			/* 1 << enum lkvfence_event_type */
@@ -93,7 +95,7 @@ struct mirror_offer {
 	bool spent;			/* early, and a BEGIN was refused for it */
 	u32 aborted;			/* it lives, and what comes after it is aborted: why */
 	u32 reason;			/* why it ended */
-	u64 step;			/* in which it became a tombstone */
+	u64 buried_as;			/* when it became a tombstone, among all */
 	u64 forget, forget_late;	/* when that is forgotten */
 };
 
@@ -147,11 +149,6 @@ struct mirror {
 	u64 min_ns, max_ns, default_ns, revoke_ns, settle_ns;
 	u64 unclaimed_ns, tombstone_ns;
 	u32 max_slots, max_regions, max_transfers, max_sources, max_pulls, max_tombstones;
-	/*
-	 * Is there an offer or a tombstone of that tag? Asked where the ABI leaves
-	 * open which of several goes; NULL where that is never so.
-	 */
-	bool (*is_known)(const struct mirror_region *r, u64 tag);
 	s32 pid;
 	char comm[LKVFENCE_COMM_LEN];
 	struct mirror_region regions[MIRROR_REGIONS];
@@ -260,15 +257,15 @@ void mirror_conclude(struct mirror *m, struct mirror_region *r,
 struct mirror_source *mirror_find_binding(struct mirror_region *r, u64 binding);
 
 /* When the first thing happens by itself in a region, at the earliest. */
-u64 mirror_next_clock(struct mirror *m, struct mirror_region *r);
+u64 mirror_next_clock(struct mirror_region *r);
 
 /* Pulls: see mirror_pulls.c. */
 u64 mirror_tickets_clock(const struct mirror_region *r);
-u64 mirror_pulls_clock(struct mirror *m, struct mirror_region *r);
+u64 mirror_pulls_clock(struct mirror_region *r);
 /* One ticket's time has come, and it was answered between these two instants. */
 void mirror_expire_ticket(struct mirror_region *r, u64 earliest, u64 latest);
 /* Returns whether one was due. */
-bool mirror_expire_grave(struct mirror *m, struct mirror_region *r, u64 now);
+bool mirror_expire_grave(struct mirror_region *r, u64 now);
 
 /* Used between the files of the mirror */
 /* An OFFER of that tag would be refused; it was. */

@@ -61,8 +61,8 @@ static u32 nr_buried(const struct mirror_region *r, bool early)
 	return n;
 }
 
-/* The oldest tombstone of a kind; of those of one step, one that is gone, if any is. */
-static struct mirror_offer *oldest(struct mirror *m, struct mirror_region *r, bool early)
+/* The oldest tombstone of a kind. */
+static struct mirror_offer *oldest(struct mirror_region *r, bool early)
 {
 	struct mirror_offer *first = NULL;
 
@@ -71,9 +71,7 @@ static struct mirror_offer *oldest(struct mirror *m, struct mirror_region *r, bo
 
 		if (o->lives || o->early != early)
 			continue;
-		if (!first || o->step < first->step ||
-		    (o->step == first->step && m->is_known && m->is_known(r, first->tag) &&
-		     !m->is_known(r, o->tag)))
+		if (!first || o->buried_as < first->buried_as)
 			first = o;
 	}
 	return first;
@@ -86,11 +84,11 @@ static void bury(struct mirror *m, struct mirror_region *r, struct mirror_offer 
 
 	o->lives = false;
 	o->reason = reason;
-	o->step = r->step;
+	o->buried_as = ++r->order;
 	o->forget = earliest + m->tombstone_ns;
 	o->forget_late = latest + m->tombstone_ns;
 	while (nr_buried(r, early) > m->max_tombstones)
-		forget(r, oldest(m, r, early));
+		forget(r, oldest(r, early));
 }
 
 /*
@@ -276,6 +274,8 @@ void mirror_ready(struct mirror *m, struct mirror_region *r, const struct call *
 	if (!mirror_allows(c, wrong, 0, &err) || err)
 		return;
 	renewal = fact->state == LKVFENCE_STATE_READY;
+	if (!renewal)
+		mirror_find(r, a->generation)->clock = 0;
 	oracle_ready(fact, a->ttl_ns, a->consumers, c->now);
 	agree(c->lost || c->out.ready.deadline_ns == fact->clock);
 	for (u32 i = 0; i < r->nr_tickets && !r->blind; i++) {
@@ -440,17 +440,17 @@ u64 mirror_tickets_clock(const struct mirror_region *r)
 }
 
 /* The oldest of each kind goes first, whatever becomes of the parameter. */
-static u64 graves_clock(struct mirror *m, struct mirror_region *r)
+static u64 graves_clock(struct mirror_region *r)
 {
-	const struct mirror_offer *dead = oldest(m, r, false), *early = oldest(m, r, true);
+	const struct mirror_offer *dead = oldest(r, false), *early = oldest(r, true);
 	u64 next = dead ? dead->forget : ~0ULL;
 
 	return early && early->forget < next ? early->forget : next;
 }
 
-u64 mirror_pulls_clock(struct mirror *m, struct mirror_region *r)
+u64 mirror_pulls_clock(struct mirror_region *r)
 {
-	u64 tickets = mirror_tickets_clock(r), graves = graves_clock(m, r);
+	u64 tickets = mirror_tickets_clock(r), graves = graves_clock(r);
 
 	return tickets < graves ? tickets : graves;
 }
@@ -471,10 +471,10 @@ void mirror_expire_ticket(struct mirror_region *r, u64 earliest, u64 latest)
 	answer(r, k, k->waits_for, reasons, earliest, latest);
 }
 
-bool mirror_expire_grave(struct mirror *m, struct mirror_region *r, u64 now)
+bool mirror_expire_grave(struct mirror_region *r, u64 now)
 {
 	for (u32 early = 0; early < 2; early++) {
-		struct mirror_offer *o = oldest(m, r, early);
+		struct mirror_offer *o = oldest(r, early);
 
 		if (!o || o->forget > now)
 			continue;

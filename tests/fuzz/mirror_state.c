@@ -51,6 +51,10 @@ void mirror_check_region(struct mirror_region *r)
 		/* The last one stays visible in quarantine. */
 		if (fact && fact->clock)
 			t->deadline = fact->clock;
+		if (!fact || fact->clock == t->clock)
+			continue;
+		t->clock = fact->clock;
+		t->clock_as = ++r->order;
 	}
 }
 
@@ -245,26 +249,40 @@ void mirror_expire_one(struct mirror *m, struct mirror_region *r,
 	mirror_check_region(r);
 }
 
-u64 mirror_next_clock(struct mirror *m, struct mirror_region *r)
+u64 mirror_next_clock(struct mirror_region *r)
 {
-	u64 transfers = oracle_next_clock(&r->o), pulls = mirror_pulls_clock(m, r);
+	u64 transfers = oracle_next_clock(&r->o), pulls = mirror_pulls_clock(r);
 
 	return transfers < pulls ? transfers : pulls;
 }
 
+/* Of those whose time comes first the one of which that was said first. */
+static struct transfer_fact *first_due(struct mirror_region *r)
+{
+	u64 next = oracle_next_clock(&r->o), order = ~0ULL;
+	struct transfer_fact *first = NULL;
+
+	for (u32 i = 0; i < r->o.nr_transfers; i++) {
+		struct transfer_fact *fact = &r->o.transfers[i];
+		u64 clock_as = mirror_find(r, fact->generation)->clock_as;
+
+		if (fact->clock != next || clock_as >= order)
+			continue;
+		order = clock_as;
+		first = fact;
+	}
+	return first;
+}
+
 void mirror_expire(struct mirror *m, struct mirror_region *r, u64 now)
 {
-	u32 i;
-
 	r->step++;
 	while (!r->blind && mirror_tickets_clock(r) <= now)
 		mirror_expire_ticket(r, now, now);
 	while (r->exists && !r->blind && oracle_next_clock(&r->o) <= now) {
-		for (i = 0; r->o.transfers[i].clock != oracle_next_clock(&r->o); i++)
-			;
-		mirror_expire_one(m, r, &r->o.transfers[i], now, now, now);
+		mirror_expire_one(m, r, first_due(r), now, now, now);
 	}
-	while (r->exists && !r->blind && mirror_expire_grave(m, r, now))
+	while (r->exists && !r->blind && mirror_expire_grave(r, now))
 		;
 }
 
