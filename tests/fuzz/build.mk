@@ -100,8 +100,8 @@ check-fuzz-teeth: $(FUZZ)/fuzz-asan differential
 
 # In the VM.
 DIFF        := $(FUZZ)/differential
-DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls crowd_sources mirror mirror_sources \
-	mirror_state $(FUZZ_ORACLE:%=model/%))
+DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls crowd_sources crowd_pulls \
+	mirror mirror_sources mirror_pulls mirror_state $(FUZZ_ORACLE:%=model/%))
 DIFF_SEED   ?= 1
 DIFF_CALLS  ?= 25000
 STRESS_CALLS ?= 500000

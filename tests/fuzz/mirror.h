@@ -260,6 +260,8 @@ struct mirror_source *mirror_find_binding(struct mirror_region *r, u64 binding);
 u64 mirror_next_clock(struct mirror_region *r);
 
 /* Pulls: see mirror_pulls.c. */
+u32 mirror_nr_waiting(const struct mirror_region *r);
+u32 mirror_nr_tombstones(const struct mirror_region *r);
 u64 mirror_tickets_clock(const struct mirror_region *r);
 u64 mirror_pulls_clock(struct mirror_region *r);
 /* One ticket's time has come, and it was answered between these two instants. */

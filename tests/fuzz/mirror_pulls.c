@@ -61,6 +61,11 @@ static u32 nr_buried(const struct mirror_region *r, bool early)
 	return n;
 }
 
+u32 mirror_nr_tombstones(const struct mirror_region *r)
+{
+	return nr_buried(r, false) + nr_buried(r, true);
+}
+
 /* The oldest tombstone of a kind. */
 static struct mirror_offer *oldest(struct mirror_region *r, bool early)
 {
@@ -101,7 +106,7 @@ static void drop(struct mirror_region *r, struct mirror_ticket *k)
 	memmove(k, k + 1, (char *)&r->tickets[r->nr_tickets] - (char *)k);
 }
 
-static u32 nr_waiting(const struct mirror_region *r)
+u32 mirror_nr_waiting(const struct mirror_region *r)
 {
 	u32 n = 0;
 
@@ -372,7 +377,7 @@ void mirror_pull(struct mirror *m, struct mirror_region *r, const struct call *c
 		if (fact && !fact->offered)
 			wrong |= WRONG_INVALID;
 	}
-	if (nr_waiting(r) >= m->max_pulls || mirror_unread(m, c->handle, true) >= m->max_transfers)
+	if (mirror_nr_waiting(r) >= m->max_pulls || mirror_unread(m, c->handle, true) >= m->max_transfers)
 		wrong |= WRONG_LIMIT;
 	else if (mirror_unread(m, c->handle, false) >= m->max_transfers)
 		may = WRONG_LIMIT;
@@ -537,8 +542,8 @@ void mirror_stat_pulls(const struct mirror_region *r, const struct lkvfence_stat
 	for (u32 i = 0; i < r->o.nr_transfers; i++)
 		ready += r->o.transfers[i].state == LKVFENCE_STATE_READY;
 	agree(s->transfers_ready == ready);
-	agree(s->tickets == nr_waiting(r));
-	agree(s->tombstones == nr_buried(r, false) + nr_buried(r, true));
+	agree(s->tickets == mirror_nr_waiting(r));
+	agree(s->tombstones == mirror_nr_tombstones(r));
 	agree(s->pulls == r->pulls && s->pulls_granted == r->pulls_granted);
 	agree(s->pulls_refused == r->pulls_refused && s->pulls_closed == r->pulls_closed);
 	agree(s->refused_early == r->refused_early);
