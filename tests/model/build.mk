@@ -15,25 +15,28 @@ MODEL_CC = $(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=al
 	   -D_GNU_SOURCE -Itests/shim -Iuapi -Ikmod
 ORDERS_SEEDS ?= 1 2 3 4 5 6 7 8
 
-$(MODEL)/%.o: tests/model/%.c tests/model/world.h tests/model/oracle.h kmod/fence.h kmod/fence_index.h \
+$(MODEL)/%.o: tests/model/%.c tests/model/world.h tests/model/oracle.h tests/model/oracle_pulls.h kmod/fence.h kmod/pull.h \
 	      uapi/linux/lkvfence.h $(wildcard tests/shim/linux/*.h)
 	@mkdir -p $(@D)
 	$(MODEL_CC) -c $< -o $@
 
-$(MODEL)/orders: $(MODEL_O) kmod/fence.c
+$(MODEL)/orders: $(MODEL_O) kmod/fence.c kmod/pull.c
 	$(MODEL_CC) $^ -o $@
 
 .PHONY: check-orders check-orders-short check-orders-teeth
 check-orders-short: $(MODEL)/orders
 	@$< --depth 4 --merge 6 --seed 1 --steps 100000
 	@$< --sources 2 --depth 2 --merge 4
+	@$< --pulls --depth 3 --merge 5 --seed 1 --steps 100000
 
 check-orders: $(MODEL)/orders
 	@$< --depth 6 --merge 8
 	@$< --transfers 3 --merge 7
 	@$< --sources 2 --depth 3 --merge 6
 	@$< --sources 2 --transfers 3 --scene 9 --merge 5
-	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 || exit 1; done
+	@$< --pulls --depth 4 --merge 7
+	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 && \
+		$< --pulls --seed $$seed --steps 100000 || exit 1; done
 
 check-orders-teeth: $(MODEL_O) check-fence
 	@tests/model/teeth $(MODEL) $(FENCE_T) $(MODEL_CC)

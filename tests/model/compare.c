@@ -22,6 +22,7 @@ static void compare_leases(const struct world *w, const struct fence_transfer *t
 		must(w, lf);
 		must(w, l->state == lf->state);
 		must(w, l->evidence == lf->evidence);
+		must(w, l->pulled == lf->pulled);
 		must(w, !l->bound == !lf->bound);
 		if (l->bound) {
 			must(w, l->bound == fence_find_source(&w->f, l->source));
@@ -69,6 +70,9 @@ static void compare_transfer(const struct world *w, struct fence_transfer *t,
 	must(w, t->tag == fact->tag);
 	must(w, t->nr_slots == oracle_nr_slots(&w->o, fact->generation));
 	must(w, t->policy == fact->policy);
+	must(w, t->offered == fact->offered);
+	must(w, t->consumers == fact->consumers);
+	must(w, t->taken == oracle_taken(fact));
 	must(w, t->state == fact->state);
 	must(w, t->reason == fact->reason);
 	must(w, t->outcome == LKVFENCE_OUTCOME_NONE);
@@ -199,13 +203,14 @@ static void compare_sources(const struct world *w)
 static void compare_gauges(const struct world *w)
 {
 	const struct oracle *o = &w->o;
-	u64 slots[3] = { 0 }, transfers[3] = { 0 };
+	u64 slots[3] = { 0 }, transfers[3] = { 0 }, ready = 0;
 
 	for (u32 i = 0; i < o->nr_transfers; i++) {
 		const struct transfer_fact *t = &o->transfers[i];
 		u32 nr = oracle_nr_slots(o, t->generation);
 		u32 in = 1 + (t->state == LKVFENCE_STATE_ENDED) + t->in_quarantine;
 
+		ready += t->state == LKVFENCE_STATE_READY;
 		while (in--) {
 			slots[in] += nr;
 			transfers[in]++;
@@ -217,6 +222,7 @@ static void compare_gauges(const struct world *w)
 	must(w, w->f.transfers_alive == transfers[0]);
 	must(w, w->f.transfers_held == transfers[1]);
 	must(w, w->f.transfers_quarantined == transfers[2]);
+	must(w, w->f.transfers_ready == ready);
 }
 
 /* Ended ones, the oldest first. */
@@ -283,6 +289,8 @@ void world_compare(struct world *w)
 	compare_held(w);
 	compare_lookups(w);
 	compare_sources(w);
+	if (w->pulls)
+		pulls_compare(w);
 	must(w, fence_next_deadline(&w->f) == oracle_next_clock(&w->o));
 	must(w, list_empty(&w->f.news));
 }

@@ -128,7 +128,7 @@ static u64 next_generation(const struct world *w)
 	return w->o.last_generation + 2;
 }
 
-static struct event *add(struct event **e, enum event_kind kind)
+struct event *event_add(struct event **e, enum event_kind kind)
 {
 	struct event *new = (*e)++;
 
@@ -139,7 +139,7 @@ static struct event *add(struct event **e, enum event_kind kind)
 
 static void add_begin(struct event **e, const struct world *w, u32 i)
 {
-	struct event *new = add(e, EV_BEGIN);
+	struct event *new = event_add(e, EV_BEGIN);
 
 	new->begin = alphabet_of(w)->begins[i];
 	new->generation = next_generation(w);
@@ -149,7 +149,7 @@ static void add_return(struct event **e, const struct world *w, u64 generation,
 		       u32 i)
 {
 	const struct return_of *as = &alphabet_of(w)->returns[i];
-	struct event *new = add(e, EV_RETURN);
+	struct event *new = event_add(e, EV_RETURN);
 
 	new->generation = generation;
 	new->source = as->source;
@@ -161,7 +161,7 @@ static void add_return(struct event **e, const struct world *w, u64 generation,
 static struct event *add_abort(struct event **e, const struct world *w, u32 i)
 {
 	const struct abort_as *as = &alphabet_of(w)->aborts[i];
-	struct event *new = add(e, EV_ABORT);
+	struct event *new = event_add(e, EV_ABORT);
 
 	new->reason = as->reason;
 	new->policy = as->policy;
@@ -175,7 +175,7 @@ static void add_for_transfer(struct event **e, const struct world *w,
 	const struct alphabet *a = alphabet_of(w);
 
 	for (u32 source = 1; source <= a->takes; source++) {
-		struct event *new = add(e, EV_TAKE);
+		struct event *new = event_add(e, EV_TAKE);
 
 		new->generation = generation;
 		new->source = source;
@@ -184,14 +184,14 @@ static void add_for_transfer(struct event **e, const struct world *w,
 		add_return(e, w, generation, i);
 	for (u32 i = 0; i < a->nr_aborts; i++)
 		add_abort(e, w, i)->generation = generation;
-	add(e, EV_FINISH)->generation = generation;
-	add(e, EV_FORCE)->generation = generation;
+	event_add(e, EV_FINISH)->generation = generation;
+	event_add(e, EV_FORCE)->generation = generation;
 }
 
 static struct event *add_source(struct event **e, enum event_kind kind, u32 source,
 				u32 max)
 {
-	struct event *new = add(e, kind);
+	struct event *new = event_add(e, kind);
 
 	new->source = source;
 	new->max = max;
@@ -221,10 +221,35 @@ static void add_for_source(struct event **e, struct world *w, u32 source)
 
 static void add_time(struct event **e, enum event_kind kind, u64 until, u32 max)
 {
-	struct event *new = add(e, kind);
+	struct event *new = event_add(e, kind);
 
 	new->until = until;
 	new->max = max;
+}
+
+u64 next_clock(const struct world *w)
+{
+	u64 next = oracle_next_clock(&w->o);
+
+	return w->pulls ? min(next, oracle_next_pull(&w->po)) : next;
+}
+
+void event_add_time(struct event **e, struct world *w)
+{
+	u64 next = next_clock(w);
+
+	if (next == U64_MAX) {
+		add_time(e, EV_EXPIRE, w->now + 1, 8);
+	} else {
+		/* Just before, exactly then, too late and one at a time. */
+		if (w->now + 1 < next)
+			add_time(e, EV_EXPIRE, next - 1, 8);
+		add_time(e, EV_EXPIRE, max(w->now, next), 8);
+		add_time(e, EV_EXPIRE, max(w->now, next) + 3, 1);
+		/* Calls that come between the deadline and the clock. */
+		if (w->now <= next)
+			add_time(e, EV_LAG, next + 1, 0);
+	}
 }
 
 /* The latest generation that is released already, or 0. */
@@ -240,7 +265,6 @@ static u64 a_stale_one(struct world *w)
 u32 events_all(struct world *w, struct event *first)
 {
 	struct event *e = first;
-	u64 next = oracle_next_clock(&w->o);
 
 	for (u32 i = 0; i < alphabet_of(w)->nr_begins; i++)
 		add_begin(&e, w, i);
@@ -261,20 +285,9 @@ u32 events_all(struct world *w, struct event *first)
 		add_return(&e, w, a_stale_one(w), 0);
 	add_return(&e, w, next_generation(w), 0);
 
-	if (next == U64_MAX) {
-		add_time(&e, EV_EXPIRE, w->now + 1, 8);
-	} else {
-		/* Just before, exactly then, too late and one at a time. */
-		if (w->now + 1 < next)
-			add_time(&e, EV_EXPIRE, next - 1, 8);
-		add_time(&e, EV_EXPIRE, max(w->now, next), 8);
-		add_time(&e, EV_EXPIRE, max(w->now, next) + 3, 1);
-		/* Calls that come between the deadline and the clock. */
-		if (w->now <= next)
-			add_time(&e, EV_LAG, next + 1, 0);
-	}
+	event_add_time(&e, w);
 	if (!w->nr_sources)
-		add(&e, EV_LIMITS)->timeout = w->limits.max_ns == 25 ? 12 : 25;
+		event_add(&e, EV_LIMITS)->timeout = w->limits.max_ns == 25 ? 12 : 25;
 	return e - first;
 }
 
@@ -332,8 +345,8 @@ static void print_begin(const struct event *e)
 {
 	const struct oracle_begin *b = &e->begin;
 
-	printf("begin generation %llu tag %llu policy %u ttl %llu, slots",
-	       e->generation, b->tag, b->policy, b->ttl);
+	printf("begin generation %llu tag %llu%s policy %u ttl %llu, slots",
+	       e->generation, b->tag, b->offer ? " offered" : "", b->policy, b->ttl);
 	for (u32 i = 0; i < b->nr_ranges; i++)
 		printf(" %u+%u", b->ranges[i].first, b->ranges[i].count);
 	printf(", sources");
@@ -397,6 +410,9 @@ void event_print(const struct event *e)
 		break;
 	case EV_REPORT:
 		printf("report %llu kind %u\n", e->generation, e->reason);
+		break;
+	default:
+		pull_event_print(e);
 		break;
 	}
 }

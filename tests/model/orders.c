@@ -2,11 +2,12 @@
 /*
  * Every order of events up to a depth, or a long random one.
  *
- *	orders [--depth N] [--merge N] [--transfers N] [--sources N [--scene N]]
- *	orders --seed S [--steps N]
+ *	orders [--depth N] [--merge N] [--transfers N] [--sources N | --pulls] [--scene N]
+ *	orders [--pulls] --seed S [--steps N]
  *
- * With --sources up to N sources are bound and revoked; that is a world of its
- * own, and it is entered at several points (events_scene()), or at one of them.
+ * With --sources up to N sources are bound and revoked, and with --pulls transfers
+ * are offered and pulled. Those are worlds of their own, which are entered at
+ * several points (events_scene(), pull_events_scene()), or at one of them.
  *
  * --depth N runs each sequence of N events, one by one. --merge N goes deeper:
  * of worlds that look alike (states.c) it follows one, and counts the orders
@@ -109,7 +110,6 @@ static u64 explore(u32 left, bool merge)
 {
 	struct event *e = choices[left - 1];
 	u64 hash = 0, orders = 0;
-	size_t size = world_size(&world);
 	u64 len = trail_len;
 	u32 nr;
 
@@ -118,16 +118,16 @@ static u64 explore(u32 left, bool merge)
 		if (explored.size && table_find(&explored, hash)[0])
 			return table_find(&explored, hash)[1];
 	}
-	nr = events_all(&world, e);
+	nr = world.pulls ? pull_events_all(&world, e) : events_all(&world, e);
 	if (nr > MAX_EVENTS)
 		fail(&world, "%u events, and no room for them", nr);
-	memcpy(copies[left - 1], &world, size);
+	world_save(&world, copies[left - 1]);
 	for (u32 i = 0; i < nr; i++) {
 		step(&e[i]);
 		if (merge)
 			table_put(&states, state_hash(&world) | 1, 1);
 		orders += left > 1 ? explore(left - 1, merge) : 1;
-		memcpy(&world, copies[left - 1], size);
+		world_restore(&world, copies[left - 1]);
 		trail_len = len;
 	}
 	if (merge)
@@ -144,26 +144,28 @@ static double seconds(void)
 }
 
 /* From where the scene begins. */
-static void enter(u32 transfers, u32 sources, u32 scene)
+static void enter(u32 transfers, u32 sources, bool pulls, u32 scene)
 {
 	struct event e[MAX_SCENE];
 	u32 nr = 0;
 
-	world_init(&world, 4, transfers, 2, sources);
+	world_init(&world, 4, transfers, 2, sources, pulls);
 	if (scene)
-		nr = events_scene(&world, scene, e);
+		nr = pulls ? pull_events_scene(&world, scene, e) :
+			     events_scene(&world, scene, e);
 	for (u32 i = 0; i < nr; i++)
 		step(&e[i]);
 }
 
-static void all_orders(u32 depth, u32 transfers, u32 sources, u32 scene, bool merge)
+static void all_orders(u32 depth, u32 transfers, u32 sources, bool pulls, u32 scene,
+		       bool merge)
 {
 	double start = seconds();
 	u64 orders;
 
 	steps = 0;
 	trail_len = 0;
-	enter(transfers, sources, scene);
+	enter(transfers, sources, pulls, scene);
 	for (u32 i = 0; i < depth; i++) {
 		copies[i] = malloc(world_size(&world));
 		choices[i] = calloc(MAX_EVENTS, sizeof(*choices[i]));
@@ -175,7 +177,9 @@ static void all_orders(u32 depth, u32 transfers, u32 sources, u32 scene, bool me
 	orders = explore(depth, merge);
 	printf("ok - %s depth %u, up to %u transfers",
 	       merge ? "merged," : "one by one,", depth, transfers);
-	if (scene)
+	if (pulls)
+		printf(", pulls, scene %u", scene);
+	else if (scene)
 		printf(" and %u sources, scene %u", sources, scene);
 	printf(": %llu orders, %llu steps", orders, steps);
 	if (merge)
@@ -192,31 +196,60 @@ static void all_orders(u32 depth, u32 transfers, u32 sources, u32 scene, bool me
 }
 
 /* The last one needs a third transfer: it is entered only where it is asked for. */
-static void all_scenes(u32 depth, u32 transfers, u32 sources, u32 scene, bool merge)
+static void all_scenes(u32 depth, u32 transfers, u32 sources, bool pulls, u32 scene,
+		       bool merge)
 {
-	if (!sources || scene) {
-		all_orders(depth, transfers, sources, scene, merge);
+	u32 scenes = pulls ? PULL_SCENES + 1 : SCENES;
+
+	if ((!sources && !pulls) || scene) {
+		all_orders(depth, transfers, sources, pulls, scene, merge);
 		return;
 	}
-	for (scene = 1; scene < SCENES; scene++)
-		all_orders(depth, transfers, sources, scene, merge);
+	for (scene = 1; scene < scenes; scene++)
+		all_orders(depth, transfers, sources, pulls, scene, merge);
 }
 
-static void random_walk(u64 seed, u64 nr)
+static void tell_pulls(u64 nr)
+{
+	const struct pull_counts *c = &world.p.counts;
+	const u64 *refused = world.po.refused;
+
+	printf("#   pulls: %llu, %llu granted, %llu refused, %llu closed; %llu offers refused\n",
+	       c->pulls, c->pulls_granted, c->pulls_refused, c->pulls_closed,
+	       c->refused_early);
+	printf("#   refused as unknown %llu, deadline %llu, withdrawn %llu, source %llu\n",
+	       refused[LKVFENCE_REASON_UNKNOWN], refused[LKVFENCE_REASON_DEADLINE],
+	       refused[LKVFENCE_REASON_WITHDRAWN], refused[LKVFENCE_REASON_SOURCE]);
+	if (nr < 100000)
+		return;
+	must(&world, c->pulls_granted && c->pulls_closed && c->refused_early);
+	must(&world, world.po.all_taken);
+	for (u32 i = LKVFENCE_REASON_FINISHED; i <= LKVFENCE_REASON_SOURCE; i++)
+		must(&world, refused[i]);
+}
+
+static void random_walk(u64 seed, u64 nr, bool pulls)
 {
 	u64 state = seed * 0x9e3779b97f4a7c15ULL + 1;
 	const struct fence_counts *c = &world.f.counts;
 	double start = seconds();
 	struct event e;
 
-	world_init(&world, 150, 9, 5, 7);
+	world_init(&world, 150, 9, 5, 7, pulls);
 	world.poison = true;
 	world.limits.default_ns = 100;
 	world.limits.max_ns = 300;
 	world.limits.revoke_ns = 60;
 	world.longest = 300;
+	world.pull_limits.tombstone_ns = 80;
+	world.pull_limits.max_tombstones = 3;
+	world.po.tombstone = 80;
+	world.po.max_tombstones = 3;
 	for (u64 i = 0; i < nr; i++) {
-		event_random(&world, &state, &e);
+		if (pulls)
+			pull_event_random(&world, &state, &e);
+		else
+			event_random(&world, &state, &e);
 		step(&e);
 	}
 	printf("#   transfers: %llu begun, %llu completed, %llu drained, %llu revoked, %llu timeout (%llu forced)\n",
@@ -240,14 +273,16 @@ static void random_walk(u64 seed, u64 nr)
 		     c->released[LKVFENCE_OUTCOME_DRAINED] &&
 		     c->released[LKVFENCE_OUTCOME_REVOKED] &&
 		     c->released[LKVFENCE_OUTCOME_TIMEOUT] && c->forced &&
-		     c->refused_busy && c->refused_exists && c->refused_limit &&
+		     c->refused_busy && c->refused_exists && (c->refused_limit || pulls) &&
 		     c->returns_failed && c->returns_early && c->returns_stale &&
 		     c->returns_unknown && c->returns_duplicate &&
 		     c->returns_revoked && c->returns_unaccepted &&
 		     c->revokes && c->revokes_failed && c->sources_revoked &&
 		     c->sources_lost && c->refused_revoked && c->strays &&
 		     c->evidence[LKVFENCE_EVIDENCE_QP_ERR_SETTLED]);
-	printf("ok - seed %llu: %llu steps, %.1f s\n", seed, nr, seconds() - start);
+	if (pulls)
+		tell_pulls(nr);
+	printf("ok - seed %llu%s: %llu steps, %.1f s\n", seed, pulls ? ", pulls" : "", nr, seconds() - start);
 }
 
 static u64 number(const char *s, u64 most)
@@ -270,13 +305,14 @@ int main(int argc, char **argv)
 		{ "transfers", required_argument, NULL, 't' },
 		{ "sources", required_argument, NULL, 'b' },
 		{ "scene", required_argument, NULL, 'c' },
+		{ "pulls", no_argument, NULL, 'p' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "steps", required_argument, NULL, 'n' },
 		{ NULL, 0, NULL, 0 },
 	};
 	u32 depth = 0, merge = 0, transfers = 2, sources = 0, scene = 0;
 	u64 seed = 0, nr = 100000;
-	bool walk = false;
+	bool walk = false, pulls = false;
 	int c;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -297,6 +333,9 @@ int main(int argc, char **argv)
 		case 'c':
 			scene = number(optarg, SCENES);
 			break;
+		case 'p':
+			pulls = true;
+			break;
 		case 's':
 			seed = number(optarg, U64_MAX);
 			walk = true;
@@ -309,16 +348,17 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (optind < argc || !(depth || merge || walk)) {
-		fprintf(stderr, "usage: orders [--depth N] [--merge N] [--transfers N] [--sources N] [--scene N] [--seed S] [--steps N]\n");
+	if (optind < argc || !(depth || merge || walk) || (pulls && sources) ||
+	    (pulls && scene > PULL_SCENES)) {
+		fprintf(stderr, "usage: orders [--depth N] [--merge N] [--transfers N] [--sources N] [--pulls] [--scene N] [--seed S] [--steps N]\n");
 		return 2;
 	}
 	if (depth)
-		all_scenes(depth, transfers, sources, scene, false);
+		all_scenes(depth, transfers, sources, pulls, scene, false);
 	if (merge)
-		all_scenes(merge, transfers, sources, scene, true);
+		all_scenes(merge, transfers, sources, pulls, scene, true);
 	if (walk)
-		random_walk(seed, nr);
+		random_walk(seed, nr, pulls);
 	printf("orders: passed\n");
 	return 0;
 }

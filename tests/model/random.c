@@ -95,7 +95,7 @@ static void random_abort(struct world *w, u64 *seed, struct event *e)
 
 static void random_time(struct world *w, u64 *seed, struct event *e)
 {
-	u64 next = oracle_next_clock(&w->o);
+	u64 next = next_clock(w);
 
 	e->kind = rnd(seed, 5) ? EV_EXPIRE : EV_LAG;
 	e->max = rnd(seed, 3) ? 64 : 1 + rnd(seed, 3);

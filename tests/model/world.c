@@ -10,7 +10,7 @@
 #include "world.h"
 
 void world_init(struct world *w, u32 nr_slots, u32 max_transfers,
-		u32 max_leases, u32 nr_sources)
+		u32 max_leases, u32 nr_sources, bool pulls)
 {
 	memset(w, 0, sizeof(*w));
 	w->now = 1000;
@@ -29,12 +29,44 @@ void world_init(struct world *w, u32 nr_slots, u32 max_transfers,
 		w->o.accepts = LKVFENCE_ACCEPT_ALL & ~BIT(LKVFENCE_EVIDENCE_QP_DESTROYED);
 		w->f.accepts = w->o.accepts;
 	}
+	w->pulls = pulls;
+	pulls_init(&w->p, &w->f);
+	w->pull_limits.tombstone_ns = 7;
+	w->pull_limits.max_tombstones = 1;
+	w->pull_limits.max_leases = max_leases;
+	w->po.tombstone = w->pull_limits.tombstone_ns;
+	w->po.max_tombstones = w->pull_limits.max_tombstones;
+	w->po.max_leases = max_leases;
 	world_compare(w);
 }
 
+/* Of its three parts: all that is always used, pulls, cells. */
+#define PART1	offsetof(struct world, p)
+#define PART2	(offsetof(struct world, cells) - PART1)
+
 size_t world_size(const struct world *w)
 {
-	return offsetof(struct world, cells) + w->nr_cells * sizeof(w->cells[0]);
+	return PART1 + (w->pulls ? PART2 : 0) + w->nr_cells * sizeof(w->cells[0]);
+}
+
+void world_save(const struct world *w, char *to)
+{
+	memcpy(to, w, PART1);
+	to += PART1;
+	memcpy(to, w->cells, w->nr_cells * sizeof(w->cells[0]));
+	to += w->nr_cells * sizeof(w->cells[0]);
+	if (w->pulls)
+		memcpy(to, &w->p, PART2);
+}
+
+void world_restore(struct world *w, const char *from)
+{
+	memcpy(w, from, PART1);
+	from += PART1;
+	memcpy(w->cells, from, w->nr_cells * sizeof(w->cells[0]));
+	from += w->nr_cells * sizeof(w->cells[0]);
+	if (w->pulls)
+		memcpy(&w->p, from, PART2);
 }
 
 struct oracle_limits world_limits(const struct world *w)
@@ -144,10 +176,14 @@ static void hear(struct world *w, struct fence_transfer *t, u32 bits,
 		 const struct report *r)
 {
 	if (t->generation != r->generation || events_of(bits) != r->events ||
-	    !(bits & FENCE_NEWS_REVOKING) != !r->revoking)
-		fail(w, "news %#x of generation %llu, must be %#x%s of %llu", bits,
+	    !(bits & FENCE_NEWS_REVOKING) != !r->revoking ||
+	    !(bits & FENCE_NEWS_OVER) != !r->over)
+		fail(w, "news %#x of generation %llu, must be %#x%s%s of %llu", bits,
 		     t->generation, r->events, r->revoking ? " and revoking" : "",
-		     r->generation);
+		     r->over ? " and over" : "", r->generation);
+	if (r->over)
+		pulls_over(w, t, r);
+	bits &= ~FENCE_NEWS_OVER;
 	if (r->revoking)
 		must_be_revoking(w, t);
 	if (bits & FENCE_NEWS_RELEASED) {
@@ -157,6 +193,7 @@ static void hear(struct world *w, struct fence_transfer *t, u32 bits,
 		/* L2, L8: without proof never before the last deadline seen. */
 		if (r->outcome == LKVFENCE_OUTCOME_TIMEOUT)
 			must(w, w->now >= c->clock && w->now >= c->deadline);
+		pulls_released(w, r->generation);
 		put_cell(w, c);
 		w->released++;
 	}
@@ -168,7 +205,7 @@ void world_hear(struct world *w)
 	struct fence_transfer *t;
 	u32 bits;
 
-	if (r->events || r->revoking) {
+	if (r->events || r->revoking || r->over) {
 		t = fence_news(&w->f, &bits);
 		if (!t)
 			fail(w, "no news, must be %#x%s of generation %llu", r->events,
@@ -192,6 +229,7 @@ static void do_begin(struct world *w, const struct event *e)
 {
 	const struct oracle_begin *b = &e->begin;
 	u32 wrong = oracle_begin_wrong(&w->o, b, w->max_transfers);
+	struct pull_offer *offer = NULL;
 	struct fence_refusal why;
 	struct cell *c = get_cell(w);
 	int err = 0;
@@ -207,14 +245,29 @@ static void do_begin(struct world *w, const struct event *e)
 		c->leases[c->nr_leases].source = b->sources[i];
 		err = fence_transfer_lease(&c->t, &c->leases[c->nr_leases++]);
 	}
+	if (!err && b->offer) {
+		offer = pulls_offer(w);
+		c->t.offered = true;
+		err = pull_may_offer(&w->p, b->tag);
+		if (oracle_early(&w->po, b->tag))
+			wrong |= WRONG_CANCELED;
+	}
 	if (!err)
 		err = fence_admit(&w->f, &c->t, w->max_transfers, &why);
 	world_must_allow(w, wrong, err);
 	if (!err) {
 		fence_begin(&w->f, &c->t, e->generation, w->now);
 		oracle_begin(&w->o, b, e->generation, w->now);
+		if (offer) {
+			pull_offer(&w->p, offer, &c->t);
+			oracle_offer(&w->po, &w->o, e->generation, b->tag, w->now);
+		}
 		return;
 	}
+	if (offer)
+		pulls_put_offer(w, offer);
+	if (err == -ECANCELED)
+		oracle_offer_refused(&w->po, b->tag);
 	if (err == -EBUSY) {
 		must(w, why.slot == oracle_first_busy(&w->o, b));
 		must(w, why.generation == w->o.owner[why.slot]);
@@ -341,6 +394,8 @@ static void do_expire(struct world *w, const struct event *e)
 	nr = fence_expire(&w->f, &w->limits, w->now, e->max);
 	if (nr != (due < e->max ? due : e->max))
 		fail(w, "%u of %u expired, at most %u", nr, due, e->max);
+	if (w->pulls)
+		pulls_expire(w, e->max);
 
 	while (nr--) {
 		struct fence_transfer *t = fence_news(&w->f, &bits);
@@ -424,8 +479,18 @@ void world_step(struct world *w, const struct event *e)
 	case EV_SOURCE_LOST:
 		source_step(w, e);
 		break;
+	case EV_READY:
+	case EV_PULL:
+	case EV_WITHDRAW:
+	case EV_ABORT_EARLY:
+	case EV_ABORT_ALL:
+	case EV_CLOSE:
+		pulls_step(w, e);
+		break;
 	}
 	world_hear(w);
+	if (w->pulls)
+		pulls_hear(w);
 	no_more_news(w);
 	/* It is said of a source's last lease, and of nothing else. */
 	must(w, w->f.source_idle == !!(busy & ~busy_sources(w)));

@@ -10,7 +10,9 @@
 #define LKVFENCE_MODEL_WORLD_H
 
 #include "fence.h"
+#include "pull.h"
 #include "oracle.h"
+#include "oracle_pulls.h"
 
 /* The memory of one transfer, as the module's callers would give it. */
 struct cell {
@@ -30,6 +32,27 @@ struct source_cell {
 	struct fence_source s;
 };
 
+/* The memory of a ticket while it waits. */
+struct ticket_cell {
+	bool used;
+	struct lease_cell *lease;
+	struct pull_ticket k;
+};
+
+/* Of its lease, which becomes the transfer's. */
+struct lease_cell {
+	bool used;
+	u64 generation;		/* 0: the ticket's still */
+	struct fence_lease l;
+};
+
+struct offer_cell {
+	bool used;
+	struct pull_offer o;
+};
+
+#define WORLD_OFFERS	24
+#define WORLD_PULLED	(ORACLE_TICKETS + ORACLE_TRANSFERS * 5)
 #define WORLD_CELLS	(ORACLE_TRANSFERS + 1)
 #define WORLD_LONGS	((ORACLE_SLOTS + 63) / 64 + 1)
 
@@ -48,6 +71,14 @@ struct world {
 	unsigned long taken[WORLD_LONGS];
 	u64 owner[ORACLE_SLOTS];
 	struct source_cell sources[ORACLE_SOURCES];
+	bool pulls;		/* there are any; else what follows is left alone */
+	struct pulls p;
+	struct pull_limits pull_limits;
+	struct pull_oracle po;
+	u64 last_ticket;
+	struct ticket_cell tickets[ORACLE_TICKETS];
+	struct offer_cell offers[WORLD_OFFERS];
+	struct lease_cell pulled[WORLD_PULLED];
 	struct cell cells[WORLD_CELLS];	/* only the first nr_cells are used */
 };
 
@@ -68,7 +99,15 @@ enum event_kind {
 	EV_SOURCE_QUIET,
 	EV_SOURCE_LOST,
 	EV_REPORT,
+	EV_READY,
+	EV_PULL,
+	EV_WITHDRAW,
+	EV_ABORT_EARLY,
+	EV_ABORT_ALL,
+	EV_CLOSE,		/* of a handle: the owner of all transfers is OWNER */
 };
+
+#define OWNER	0
 
 struct event {
 	enum event_kind kind;
@@ -83,13 +122,21 @@ struct event {
 	u64 timeout;		/* EV_LIMITS: the new bound */
 	u64 until;		/* EV_LAG, EV_EXPIRE */
 	u32 max;		/* EV_EXPIRE, EV_SOURCE_* */
+	bool exact;		/* EV_PULL */
+	u32 handle;		/* EV_PULL: who asks; EV_CLOSE */
+	u32 consumers;		/* EV_READY; timeout is its time to live */
+	u64 unclaimed;		/* EV_PULL */
+	u64 ticket;		/* EV_WITHDRAW: its number */
 	struct oracle_begin begin;
 };
 
 /* world.c */
 void world_init(struct world *w, u32 nr_slots, u32 max_transfers,
-		u32 max_leases, u32 nr_sources);
+		u32 max_leases, u32 nr_sources, bool pulls);
+/* As much of it as is in use, for a copy. */
 size_t world_size(const struct world *w);
+void world_save(const struct world *w, char *to);
+void world_restore(struct world *w, const char *from);
 void world_step(struct world *w, const struct event *e);
 struct oracle_limits world_limits(const struct world *w);
 struct fence_transfer *world_get(struct world *w, u64 generation);
@@ -103,6 +150,23 @@ void source_step(struct world *w, const struct event *e);
 /* Does the contract of fence.h let the caller do this, now? */
 bool source_may(struct world *w, u32 source, enum event_kind kind);
 struct source_cell *source_cell_of(struct fence_source *s);
+
+/* world_pulls.c */
+void pulls_step(struct world *w, const struct event *e);
+/* BEGIN of what is offered: memory, and whether it may. */
+struct pull_offer *pulls_offer(struct world *w);
+void pulls_put_offer(struct world *w, struct pull_offer *o);
+/* An offered transfer has ended. */
+void pulls_over(struct world *w, struct fence_transfer *t, const struct report *r);
+/* A transfer is released: the leases that pulls got of it are free. */
+void pulls_released(struct world *w, u64 generation);
+/* The clock is looked at, behind that of the fence. */
+void pulls_expire(struct world *w, u32 max);
+/* All that was answered must be what the oracle answered. */
+void pulls_hear(struct world *w);
+
+/* compare_pulls.c */
+void pulls_compare(struct world *w);
 
 /* compare.c */
 void world_compare(struct world *w);
@@ -119,9 +183,23 @@ u32 events_all(struct world *w, struct event *e);
 u32 events_scene(const struct world *w, u32 scene, struct event *e);
 void event_random(struct world *w, u64 *seed, struct event *e);
 void event_print(const struct event *e);
+/* When the next thing happens by itself. */
+u64 next_clock(const struct world *w);
+struct event *event_add(struct event **e, enum event_kind kind);
+void event_add_time(struct event **e, struct world *w);
+
+/* events_pulls.c: likewise, of a small world with pulls */
+#define PULL_SCENES	8
+u32 pull_events_all(struct world *w, struct event *e);
+u32 pull_events_scene(const struct world *w, u32 scene, struct event *e);
+void pull_event_random(struct world *w, u64 *seed, struct event *e);
+void pull_event_print(const struct event *e);
 
 /* states.c: how a world looks, whatever its numbers; equal ones act alike */
 u64 state_hash(const struct world *w);
+/* states_pulls.c */
+void state_mix(u64 *h, u64 v);
+void state_mix_pulls(u64 *h, const struct world *w);
 
 /* orders.c: prints what led here, and ends the run */
 _Noreturn __attribute__((__format__(printf, 2, 3)))
