@@ -228,7 +228,10 @@ void mirror_read(struct mirror *m, int handle, const struct lkvfence_event *e,
 		 long n, u32 room, bool cut_short);
 /* All that is due in a region has happened. */
 void mirror_expire(struct mirror *m, struct mirror_region *r, u64 now);
-/* One transfer's clock has struck between the first two instants, and who waited for it heard by the third. */
+/*
+ * One transfer's clock has struck between the first two instants; who waited for it
+ * has heard of that by the third.
+ */
 void mirror_expire_one(struct mirror *m, struct mirror_region *r,
 		       struct transfer_fact *fact, u64 earliest, u64 now, u64 latest);
 
@@ -290,7 +293,16 @@ void mirror_read_ticket(const struct mirror *m, struct mirror_region *r, int han
 void mirror_stat_pulls(const struct mirror_region *r, const struct lkvfence_stat *s);
 /* A lease beside those of BEGIN. */
 void mirror_take(struct mirror_region *r, struct transfer_fact *fact, u32 source, u64 now);
+bool mirror_is_policy(u32 policy);
 bool mirror_is_timeout(const struct mirror *m, u64 ns);
+/* What an engine may give as a reason. */
+bool mirror_is_reason(u32 reason);
+/* Follows oracle_abort() with what comes of it. */
+void mirror_abort_one(struct mirror *m, struct mirror_region *r,
+		      struct transfer_fact *fact, u32 reason, u32 policy,
+		      u64 timeout, const struct call *c);
+void mirror_abort(struct mirror *m, struct mirror_region *r, const struct call *c);
+void mirror_release(struct mirror *m, struct mirror_region *r, const struct call *c);
 struct oracle_limits mirror_limits(const struct mirror *m);
 struct mirror_source *mirror_find_source(struct mirror_region *r, u32 source);
 void mirror_start(struct mirror_source *s, u64 now);

@@ -377,7 +377,8 @@ void mirror_pull(struct mirror *m, struct mirror_region *r, const struct call *c
 		if (fact && !fact->offered)
 			wrong |= WRONG_INVALID;
 	}
-	if (mirror_nr_waiting(r) >= m->max_pulls || mirror_unread(m, c->handle, true) >= m->max_transfers)
+	if (mirror_nr_waiting(r) >= m->max_pulls ||
+	    mirror_unread(m, c->handle, true) >= m->max_transfers)
 		wrong |= WRONG_LIMIT;
 	else if (mirror_unread(m, c->handle, false) >= m->max_transfers)
 		may = WRONG_LIMIT;

@@ -279,9 +279,8 @@ void mirror_expire(struct mirror *m, struct mirror_region *r, u64 now)
 	r->step++;
 	while (!r->blind && mirror_tickets_clock(r) <= now)
 		mirror_expire_ticket(r, now, now);
-	while (r->exists && !r->blind && oracle_next_clock(&r->o) <= now) {
+	while (r->exists && !r->blind && oracle_next_clock(&r->o) <= now)
 		mirror_expire_one(m, r, first_due(r), now, now, now);
-	}
 	while (r->exists && !r->blind && mirror_expire_grave(r, now))
 		;
 }
