@@ -113,7 +113,8 @@ static u32 begin_arguments(const struct mirror *m, const struct lkvfence_begin *
 
 	if (a->flags & ~LKVFENCE_BEGIN_FLAGS || !a->nr_ranges || !mirror_is_policy(a->policy))
 		wrong |= WRONG_INVALID;
-	if (hold ? a->flags || a->ttl_ns || !mirror_is_reason(a->reason) : a->timeout_ns || a->reason)
+	if (hold ? a->flags || a->ttl_ns || !mirror_is_reason(a->reason) :
+		   a->timeout_ns || a->reason)
 		wrong |= WRONG_INVALID;
 	if (a->nr_ranges > MIRROR_MAX_RANGES || a->nr_sources > MIRROR_MAX_LEASES ||
 	    !mirror_is_timeout(m, a->ttl_ns) ||
