@@ -89,8 +89,9 @@ void crowd_quiet(struct member *me, int fd);
 void crowd_query_source(struct member *me, int fd);
 void crowd_report(struct member *me, int fd, int region);
 /* crowd_pulls.c */
-void crowd_ready(struct member *me, int fd, int region);
-void crowd_pull(struct member *me, int fd, int region);
+void crowd_ready(struct member *me, int fd, uint64_t generation);
+/* Of a generation, or with 0 of some tag. */
+void crowd_pull(struct member *me, int fd, uint64_t generation, uint32_t source);
 void crowd_withdraw(struct member *me, int fd);
 void crowd_check_answer(struct member *me, const struct lkvfence_event *e);
 void crowd_check_revoke(struct member *me, const struct lkvfence_event *e);

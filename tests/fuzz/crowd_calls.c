@@ -279,12 +279,26 @@ static uint64_t start(struct member *me, int fd, int region, bool hold, uint32_t
 	return a.generation;
 }
 
+/* Where it was offered: who asks for it is served, and has what he wanted. */
+static void serve(struct member *me, int fd, int region, uint64_t generation)
+{
+	uint32_t source = pick(me, CROWD_UNBOUND);
+	struct lkvfence_return_item item = a_return(me, generation, source);
+
+	crowd_ready(me, fd, generation);
+	crowd_pull(me, fd, pick(me, 3) ? generation : 0, source);
+	if (pick(me, 3))
+		return_all(me, fd, region, &item, 1);
+}
+
 static void do_begin(struct member *me, int fd, int region, bool hold)
 {
 	uint32_t first = pick(me, 3) ? 0 : pick(me, CROWD_SOURCES - 2), nr = pick(me, 3);
 	uint64_t generation = start(me, fd, region, hold, first, nr);
 	struct lkvfence_return_item items[3];
 
+	if (generation && !hold && !pick(me, 3))
+		serve(me, fd, region, generation);
 	/* Most live as they should, so that there is room for more. */
 	if (!generation || !pick(me, 4))
 		return;
@@ -566,7 +580,7 @@ static void do_bad(struct member *me, int fd)
 
 void crowd_call(struct member *me, int fd, int region)
 {
-	uint32_t what = pick(me, 140);
+	uint32_t what = pick(me, 134);
 
 	if (what < 20)
 		do_begin(me, fd, region, false);
@@ -595,10 +609,10 @@ void crowd_call(struct member *me, int fd, int region)
 	else if (what < 105)
 		crowd_report(me, fd, region);
 	else if (what < 113)
-		crowd_ready(me, fd, region);
-	else if (what < 132)
-		crowd_pull(me, fd, region);
-	else if (what < 135)
+		crowd_ready(me, fd, a_generation(me, region));
+	else if (what < 126)
+		crowd_pull(me, fd, pick(me, 2) ? a_generation(me, region) : 0, a_source(me));
+	else if (what < 129)
 		crowd_withdraw(me, fd);
 	else
 		do_bad(me, fd);

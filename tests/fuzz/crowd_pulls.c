@@ -5,11 +5,11 @@
  */
 #include "crowd.h"
 
-void crowd_ready(struct member *me, int fd, int region)
+void crowd_ready(struct member *me, int fd, uint64_t generation)
 {
 	struct lkvfence_ready a = {
 		.size = sizeof(a),
-		.generation = crowd_generation(me, region),
+		.generation = generation,
 		.ttl_ns = crowd_pick(me, 2) ? 0 : (CROWD_MIN_MS + crowd_pick(me, 60)) * MS,
 		.consumers = crowd_pick(me, 3),
 	};
@@ -21,22 +21,30 @@ void crowd_ready(struct member *me, int fd, int region)
 	never(me, a.ttl_ns && a.deadline_ns > now_ns() + CROWD_MAX_MS * MS, "READY for too long");
 }
 
-void crowd_pull(struct member *me, int fd, int region)
+/* Its answer may be there, or somebody else's handle has it. */
+static void withdraw(struct member *me, int fd, uint64_t ticket)
+{
+	struct lkvfence_withdraw a = {
+		.size = sizeof(a),
+		.ticket = ticket,
+	};
+
+	crowd_answer(me, LKVFENCE_IOC_WITHDRAW, sys(fd, LKVFENCE_IOC_WITHDRAW, &a), MAY(-ENOENT));
+}
+
+void crowd_pull(struct member *me, int fd, uint64_t generation, uint32_t source)
 {
 	struct lkvfence_pull a = {
 		.size = sizeof(a),
-		.flags = crowd_pick(me, 4) ? 0 : LKVFENCE_PULL_EXACT,
+		.flags = generation ? LKVFENCE_PULL_EXACT : 0,
+		.generation = generation,
 		.tag = crowd_pick(me, CROWD_TAGS),
 		.timeout_ns = crowd_pick(me, 2) ? 0 : (CROWD_MIN_MS + crowd_pick(me, 60)) * MS,
 		.unclaimed_ns = (CROWD_MIN_MS + crowd_pick(me, 30)) * MS,
-		.source = crowd_a_source(me),
+		.source = source,
 	};
 	uint64_t n;
 
-	if (a.flags || !crowd_pick(me, 4))
-		a.generation = crowd_generation(me, region);
-	if (a.flags && !a.generation)
-		return;
 	if (!crowd_answer(me, LKVFENCE_IOC_PULL, sys(fd, LKVFENCE_IOC_PULL, &a),
 			  a.flags ? MAY(-ENOSPC, -EINVAL) : MAY(-ENOSPC)))
 		return;
@@ -44,17 +52,13 @@ void crowd_pull(struct member *me, int fd, int region)
 	never(me, n >= CROWD_FOLLOWED, "ticket %llu is out of order",
 	      (unsigned long long)a.ticket);
 	atomic_store(&me->crowd->tickets[crowd_pick(me, CROWD_RECENT)], a.ticket);
+	if (!crowd_pick(me, 6))
+		withdraw(me, fd, a.ticket);
 }
 
-/* Its answer may be there, or somebody else's handle has it. */
 void crowd_withdraw(struct member *me, int fd)
 {
-	struct lkvfence_withdraw a = {
-		.size = sizeof(a),
-		.ticket = atomic_load(&me->crowd->tickets[crowd_pick(me, CROWD_RECENT)]),
-	};
-
-	crowd_answer(me, LKVFENCE_IOC_WITHDRAW, sys(fd, LKVFENCE_IOC_WITHDRAW, &a), MAY(-ENOENT));
+	withdraw(me, fd, atomic_load(&me->crowd->tickets[crowd_pick(me, CROWD_RECENT)]));
 }
 
 void crowd_check_answer(struct member *me, const struct lkvfence_event *e)
