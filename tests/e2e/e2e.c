@@ -140,7 +140,8 @@ static const struct member members[] = {
 	MEMBER(strays_late), MEMBER(mismatches), MEMBER(transfers_ready),
 	MEMBER(tickets), MEMBER(tombstones), MEMBER(pulls),
 	MEMBER(pulls_granted), MEMBER(pulls_refused), MEMBER(pulls_closed),
-	MEMBER(refused_early),
+	MEMBER(refused_early), MEMBER(transfers_gathered), MEMBER(joined),
+	MEMBER(ended_by_group),
 };
 
 _Static_assert(ARRAY_SIZE(members) + 2 ==
