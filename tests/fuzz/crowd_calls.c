@@ -411,7 +411,8 @@ static void check_query(struct member *me, const struct lkvfence_query *q,
 	never(me, q->state == LKVFENCE_STATE_READY && !(q->flags & LKVFENCE_TRANSFER_OFFERED),
 	      "READY, and not offered");
 	never(me, held != !!q->reason || held != !!q->ended_ns, "an end without a reason");
-	never(me, held && (!q->leases_out || !q->deadline_ns), "held for nothing (L2), for ever (L8)");
+	never(me, held && (!q->leases_out || !q->deadline_ns),
+	      "held for nothing (L2), for ever (L8)");
 	never(me, held && q->deadline_ns <= q->ended_ns, "L8: deadline before the end");
 	/* What is revoked has more time from then on, whenever that is. */
 	never(me, held && !(q->flags & (LKVFENCE_TRANSFER_REVOKING |
