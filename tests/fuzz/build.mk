@@ -22,7 +22,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_MAX_LEN := 1024
 
 # The module, but for what only sysfs sees, and what needs real devices.
-FUZZ_KMOD  := uapi calls region event clock fence source revoke main
+FUZZ_KMOD  := uapi calls end region transfer event clock fence pull ticket group source revoke main
 # Headers that it includes, and neither tests/shim nor the system has for it.
 FUZZ_SHIM_HEADERS := $(filter-out lkvfence.h stddef.h $(notdir $(wildcard tests/shim/linux/*.h)),$(sort \
 	$(shell sed -n 's,^\#include <linux/\([a-z0-9_]*\.h\)>.*,\1,p' kmod/*.[ch])))
@@ -32,7 +32,8 @@ FUZZ_CFLAGS = -std=gnu11 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unuse
 FUZZ_FLAVOUR_asan := -fsanitize=address,undefined -fno-sanitize=alignment,pointer-overflow -fno-sanitize-recover=all
 FUZZ_FLAVOUR_msan := -fsanitize=memory
 FUZZ_FLAVOUR_cov  := -fprofile-instr-generate -fcoverage-mapping
-FUZZ_HARNESS := fuzz fuzz_sources judge judge_sources mirror mirror_sources mirror_state shim/shim shim/time shim/qps
+FUZZ_HARNESS := fuzz fuzz_sources fuzz_pulls judge judge_sources judge_pulls \
+	mirror mirror_end mirror_sources mirror_pulls mirror_state shim/shim shim/time shim/qps
 FUZZ_ORACLE := oracle sources
 
 FUZZ_DEPS := $(wildcard kmod/*.h tests/fuzz/*.h tests/fuzz/shim/*.h tests/shim/linux/*.h \
@@ -99,8 +100,8 @@ check-fuzz-teeth: $(FUZZ)/fuzz-asan differential
 
 # In the VM.
 DIFF        := $(FUZZ)/differential
-DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls crowd_sources mirror mirror_sources \
-	mirror_state $(FUZZ_ORACLE:%=model/%))
+DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls crowd_sources crowd_pulls \
+	mirror mirror_end mirror_sources mirror_pulls mirror_state $(FUZZ_ORACLE:%=model/%))
 DIFF_SEED   ?= 1
 DIFF_CALLS  ?= 25000
 STRESS_CALLS ?= 500000

@@ -308,6 +308,11 @@ static uint64_t total_released(void)
 	       total("released_revoked") + total("released_timeout") + total("released_gone");
 }
 
+static uint64_t total_answered(void)
+{
+	return total("pulls_granted") + total("pulls_refused") + total("pulls_closed");
+}
+
 void crowd(const struct options *o)
 {
 	struct member me = { .seed = o->seed, .quota = o->calls };
@@ -318,7 +323,8 @@ void crowd(const struct options *o)
 	uint64_t quiet = total("sources_revoked"), lost = total("sources_lost");
 	struct lkvfence *f;
 	struct crowd *c;
-	int last = 0x1c;
+	uint64_t pulls = total("pulls"), answered = total_answered();
+	struct lkvfence_pull pull = { .size = sizeof(pull) };
 
 	need(o->threads <= MAX_THREADS && o->processes <= MAX_PROCESSES, "fewer of them");
 	set_param("timeout_min_ms", CROWD_MIN_MS);
@@ -334,6 +340,8 @@ void crowd(const struct options *o)
 	f = region("crowd-first", 1);
 	c->first_generation = begin(f, 0, 0, 1, 0) + 1;
 	lkvfence_abort_generation(f, c->first_generation - 1);
+	need(!sys(lkvfence_fd(f), LKVFENCE_IOC_PULL, &pull), "PULL");
+	c->first_ticket = pull.ticket + 1;
 	lkvfence_close(f);
 	for (int i = 0; i < 2; i++)
 		keep[i] = crowd_open(i, LKVFENCE_OPEN_NONBLOCK);
@@ -374,11 +382,19 @@ void crowd(const struct options *o)
 	} else {
 		skip("the kernel is not one on which it is safe, or there is no rxe0",
 		     "sources were revoked");
-		last = 0x18;
 	}
-	for (int i = 0x11; i <= last; i++)
+	/* L6: nobody waits any more, and each had its answer, or was gone. */
+	pulls = total("pulls") - pulls;
+	answered = total_answered() - answered;
+	check(pulls == answered && !total("tickets"), "pulls were answered (%" PRIu64 ")", pulls);
+	check(c->answers[0] && c->answers[1], "%" PRIu64 " answers were read: granted, %" PRIu64
+	      ": refused", c->answers[0], c->answers[1]);
+	for (int i = 0x11; i <= 0x1f; i++) {
+		if (!c->can_revoke && i > 0x18 && i < 0x1d)
+			continue;
 		check(c->succeeded[i], "command %#x succeeded, %" PRIu64 " times", i,
 		      c->succeeded[i]);
+	}
 	note("EBUSY %" PRIu64 " times, EEXIST %" PRIu64 " times", c->refused[0], c->refused[1]);
 	check(c->events && killed, "%" PRIu64 " events were read, and %u processes killed",
 	      c->events, killed);

@@ -48,6 +48,10 @@ struct crowd {
 	_Atomic uint64_t recent[CROWD_REGIONS][CROWD_RECENT];
 	_Atomic uint64_t bindings[CROWD_BINDINGS];
 	_Atomic uint64_t revoked;	/* events of it */
+	_Atomic uint64_t answers[2];	/* to pulls: granted, refused */
+	uint64_t first_ticket;
+	_Atomic uint64_t tickets[CROWD_RECENT];
+	_Atomic uint8_t answered[CROWD_FOLLOWED];	/* each ticket is, at most once */
 	bool can_revoke;
 	_Atomic uint8_t told[CROWD_FOLLOWED];
 };
@@ -84,11 +88,18 @@ void crowd_source(struct member *me, int fd, int region);
 void crowd_quiet(struct member *me, int fd);
 void crowd_query_source(struct member *me, int fd);
 void crowd_report(struct member *me, int fd, int region);
+/* crowd_pulls.c */
+void crowd_ready(struct member *me, int fd, uint64_t generation);
+/* Of a generation, or with 0 of some tag. */
+void crowd_pull(struct member *me, int fd, uint64_t generation, uint32_t source);
+void crowd_withdraw(struct member *me, int fd);
+void crowd_check_answer(struct member *me, const struct lkvfence_event *e);
 void crowd_check_revoke(struct member *me, const struct lkvfence_event *e);
 
 /* Used between the files of calls. */
 uint32_t crowd_pick(struct member *me, uint32_t n);
 uint64_t crowd_generation(struct member *me, int region);
+uint32_t crowd_a_source(struct member *me);
 /* A transfer of that source's, which is revoked. */
 void crowd_revoke(struct member *me, int fd, int region, uint32_t source);
 bool crowd_answer(struct member *me, unsigned int cmd, int err, const int *may);

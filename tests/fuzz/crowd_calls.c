@@ -14,6 +14,7 @@
 #define pick		crowd_pick
 #define a_generation	crowd_generation
 #define answer		crowd_answer
+#define a_source	crowd_a_source
 
 uint32_t crowd_pick(struct member *me, uint32_t n)
 {
@@ -26,7 +27,7 @@ uint64_t crowd_generation(struct member *me, int region)
 	return atomic_load(&me->crowd->recent[region][pick(me, CROWD_RECENT)]);
 }
 
-static uint32_t a_source(struct member *me)
+uint32_t crowd_a_source(struct member *me)
 {
 	return pick(me, pick(me, 3) ? CROWD_UNBOUND : CROWD_SOURCES);
 }
@@ -244,11 +245,15 @@ static uint64_t start(struct member *me, int fd, int region, bool hold, uint32_t
 		a.timeout_ns = pick(me, 2) ? (CROWD_MIN_MS + pick(me, 60)) * MS : 0;
 	else if (!pick(me, 8))
 		a.ttl_ns = (CROWD_MIN_MS + pick(me, 60)) * MS;
+	if (!hold)
+		a.flags = pick(me, 2) ? LKVFENCE_BEGIN_OFFER : 0;
 	err = sys(fd, cmd, &a);
-	if (!answer(me, cmd, err, MAY(-EBUSY, -EEXIST, -ENOSPC, -ESHUTDOWN))) {
+	if (!answer(me, cmd, err, a.flags ?
+		    MAY(-EBUSY, -EEXIST, -ENOSPC, -ESHUTDOWN, -ECANCELED) :
+		    MAY(-EBUSY, -EEXIST, -ENOSPC, -ESHUTDOWN))) {
 		never(me, err == -ESHUTDOWN && first + nr_sources <= CROWD_UNBOUND,
 		      "BEGIN: no source is bound, and yet one is revoked");
-		if (err == -ENOSPC || err == -ESHUTDOWN)
+		if (err == -ENOSPC || err == -ESHUTDOWN || err == -ECANCELED)
 			return 0;
 		never(me, a.busy_generation < me->crowd->first_generation,
 		      "no generation is in the way");
@@ -274,12 +279,26 @@ static uint64_t start(struct member *me, int fd, int region, bool hold, uint32_t
 	return a.generation;
 }
 
+/* Where it was offered: who asks for it is served, and has what he wanted. */
+static void serve(struct member *me, int fd, int region, uint64_t generation)
+{
+	uint32_t source = pick(me, CROWD_UNBOUND);
+	struct lkvfence_return_item item = a_return(me, generation, source);
+
+	crowd_ready(me, fd, generation);
+	crowd_pull(me, fd, pick(me, 3) ? generation : 0, source);
+	if (pick(me, 3))
+		return_all(me, fd, region, &item, 1);
+}
+
 static void do_begin(struct member *me, int fd, int region, bool hold)
 {
 	uint32_t first = pick(me, 3) ? 0 : pick(me, CROWD_SOURCES - 2), nr = pick(me, 3);
 	uint64_t generation = start(me, fd, region, hold, first, nr);
 	struct lkvfence_return_item items[3];
 
+	if (generation && !hold && !pick(me, 3))
+		serve(me, fd, region, generation);
 	/* Most live as they should, so that there is room for more. */
 	if (!generation || !pick(me, 4))
 		return;
@@ -308,12 +327,22 @@ static void do_take(struct member *me, int fd, int region)
 static void end(struct member *me, int fd, struct lkvfence_abort a)
 {
 	uint64_t asked = a.generation, tag = a.tag;
+	bool none = a.flags & (LKVFENCE_ABORT_EARLY | LKVFENCE_ABORT_ALL);
 	int64_t now;
 
 	if (!answer(me, LKVFENCE_IOC_ABORT, sys(fd, LKVFENCE_IOC_ABORT, &a),
-		    a.flags ? MAY(-ENOENT) : MAY(-ESTALE)))
+		    none ? MAY(0) : a.flags ? MAY(-ENOENT) : MAY(-ESTALE)))
 		return;
 	now = now_ns();
+	/* Of no transfer, or of more than one, nothing is said. */
+	if (none && !a.generation) {
+		never(me, a.state || a.deadline_ns || a.leases_out || a.policy_in_force ||
+		      a.reason_in_force, "ABORT of none says something of it");
+		return;
+	}
+	never(me, a.flags & LKVFENCE_ABORT_ALL, "ABORT of all says it is of one");
+	never(me, a.flags & LKVFENCE_ABORT_EARLY && (a.nr_ended != 1 || a.generation <= asked),
+	      "ABORT of one that isn't meant");
 	never(me, a.flags ? a.tag != tag : a.generation != asked, "ABORT of another");
 	never(me, !a.reason_in_force || a.reason_in_force == LKVFENCE_REASON_FINISHED,
 	      "reason %u in force", a.reason_in_force);
@@ -345,8 +374,17 @@ static void do_abort(struct member *me, int fd, int region)
 		.reason = pick(me, 2) ? 0 : LKVFENCE_REASON_ABORTED + pick(me, 5),
 	};
 
-	if (a.generation)
+	if (!pick(me, 4)) {
+		a.flags = LKVFENCE_ABORT_BY_TAG | LKVFENCE_ABORT_EARLY;
+		if (pick(me, 2))
+			a.generation = 0;
 		end(me, fd, a);
+	} else if (!pick(me, 100)) {
+		a.flags = LKVFENCE_ABORT_ALL;
+		end(me, fd, a);
+	} else if (a.generation) {
+		end(me, fd, a);
+	}
 }
 
 void crowd_revoke(struct member *me, int fd, int region, uint32_t source)
@@ -368,9 +406,13 @@ static void check_query(struct member *me, const struct lkvfence_query *q,
 	uint32_t out = 0;
 
 	never(me, q->generation < me->crowd->first_generation, "QUERY finds no generation");
-	never(me, !held && q->state != LKVFENCE_STATE_WAITING, "state %u", q->state);
+	never(me, !held && q->state != LKVFENCE_STATE_WAITING &&
+	      q->state != LKVFENCE_STATE_READY, "state %u", q->state);
+	never(me, q->state == LKVFENCE_STATE_READY && !(q->flags & LKVFENCE_TRANSFER_OFFERED),
+	      "READY, and not offered");
 	never(me, held != !!q->reason || held != !!q->ended_ns, "an end without a reason");
-	never(me, held && (!q->leases_out || !q->deadline_ns), "held for nothing (L2), for ever (L8)");
+	never(me, held && (!q->leases_out || !q->deadline_ns),
+	      "held for nothing (L2), for ever (L8)");
 	never(me, held && q->deadline_ns <= q->ended_ns, "L8: deadline before the end");
 	/* What is revoked has more time from then on, whenever that is. */
 	never(me, held && !(q->flags & (LKVFENCE_TRANSFER_REVOKING |
@@ -445,7 +487,7 @@ static void do_query(struct member *me, int fd, int region)
 	never(me, slots != a.nr_slots, "ranges of %" PRIu64 " slots, not %u", slots, a.nr_slots);
 	never(me, a.by == LKVFENCE_QUERY_SLOT && !inside, "QUERY of a slot finds another");
 	never(me, a.by == LKVFENCE_QUERY_NEXT && a.generation <= asked, "QUERY goes back");
-	never(me, a.by == LKVFENCE_QUERY_TAG && a.state != LKVFENCE_STATE_WAITING,
+	never(me, a.by == LKVFENCE_QUERY_TAG && a.state == LKVFENCE_STATE_ENDED,
 	      "QUERY by tag finds what has ended");
 	/* Others may have seen that it has lost its owner, too. */
 	if (a.flags & LKVFENCE_TRANSFER_ORPHANED)
@@ -463,6 +505,8 @@ static void do_stat(struct member *me, int fd, int region)
 		released += s.released[i];
 	never(me, s.begun != s.transfers_alive + released, "begun %llu, alive %llu, released %"
 	      PRIu64, (unsigned long long)s.begun, (unsigned long long)s.transfers_alive, released);
+	never(me, s.pulls != s.tickets + s.pulls_granted + s.pulls_refused + s.pulls_closed,
+	      "pulls of STAT");
 	never(me, s.slots != crowd_slots[region] || s.slots_taken > s.slots ||
 	      s.slots_held > s.slots_taken || s.slots_quarantined > s.slots_held ||
 	      s.transfers_held > s.transfers_alive || s.transfers_quarantined > s.transfers_held ||
@@ -527,7 +571,7 @@ static void do_bad(struct member *me, int fd)
 		right = -EINVAL;
 		break;
 	case 9:
-		err = sys(fd, CMD(pick(me, 2) ? 0xd : 0xe0), NULL);
+		err = sys(fd, CMD(pick(me, 2) ? 0x6d : 0xe0), NULL);
 		right = -ENOTTY;
 		break;
 	}
@@ -537,7 +581,7 @@ static void do_bad(struct member *me, int fd)
 
 void crowd_call(struct member *me, int fd, int region)
 {
-	uint32_t what = pick(me, 110);
+	uint32_t what = pick(me, 134);
 
 	if (what < 20)
 		do_begin(me, fd, region, false);
@@ -565,6 +609,12 @@ void crowd_call(struct member *me, int fd, int region)
 		crowd_query_source(me, fd);
 	else if (what < 105)
 		crowd_report(me, fd, region);
+	else if (what < 113)
+		crowd_ready(me, fd, a_generation(me, region));
+	else if (what < 126)
+		crowd_pull(me, fd, pick(me, 2) ? a_generation(me, region) : 0, a_source(me));
+	else if (what < 129)
+		crowd_withdraw(me, fd);
 	else
 		do_bad(me, fd);
 }
@@ -580,6 +630,10 @@ static void check_event(struct member *me, const struct lkvfence_event *e)
 	atomic_fetch_add(&me->crowd->events, 1);
 	if (e->type == LKVFENCE_EVENT_REVOKE) {
 		crowd_check_revoke(me, e);
+		return;
+	}
+	if (e->type == LKVFENCE_EVENT_GRANTED || e->type == LKVFENCE_EVENT_REFUSED) {
+		crowd_check_answer(me, e);
 		return;
 	}
 	never(me, e->time_ns > (uint64_t)now_ns() || !e->nr_slots || e->pad, "a strange event");

@@ -42,7 +42,7 @@ static int64_t alive(const char *kind)
 static void nothing_left(void)
 {
 	static const char * const kinds[] = {
-		"regions", "handles", "transfers", "leases", "sources",
+		"regions", "handles", "transfers", "leases", "sources", "offers", "tickets",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)

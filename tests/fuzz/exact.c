@@ -123,6 +123,39 @@ static void give_up(struct mirror_region *r)
 	r->exists = false;
 }
 
+/* Wait for the first time of a ticket or a tombstone. */
+static void wait_for_pulls(struct mirror_region *r)
+{
+	u64 when = mirror_pulls_clock(r), now;
+	struct timespec until = { when / 1000000000, when % 1000000000 };
+	struct lkvfence_stat s;
+	int h = region_handle(r);
+
+	agree(h >= 0);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	for (;;) {
+		s = (struct lkvfence_stat){ .size = sizeof(s) };
+		need(!sys(fds[h], LKVFENCE_IOC_STAT, &s), "STAT");
+		now = now_ns();
+		/* More has happened than can be told apart. */
+		if (oracle_next_clock(&r->o) <= now) {
+			give_up(r);
+			return;
+		}
+		if (s.tickets != mirror_nr_waiting(r) || s.tombstones != mirror_nr_tombstones(r))
+			break;
+		/* L8 */
+		agree(now < when + LATE_NS);
+		usleep(1000);
+	}
+	r->step++;
+	for (; s.tickets < mirror_nr_waiting(r); nr_expired++)
+		mirror_expire_ticket(r, when, now);
+	for (; s.tombstones < mirror_nr_tombstones(r); nr_expired++)
+		agree(mirror_expire_grave(r, now));
+	agree(s.tickets == mirror_nr_waiting(r) && s.tombstones == mirror_nr_tombstones(r));
+}
+
 /* Wait for the first deadline of a region, and find when it was. */
 static void wait_for(struct mirror_region *r)
 {
@@ -132,6 +165,10 @@ static void wait_for(struct mirror_region *r)
 	struct lkvfence_query q;
 	struct timespec until = { when / 1000000000, when % 1000000000 };
 
+	if (mirror_pulls_clock(r) < when) {
+		wait_for_pulls(r);
+		return;
+	}
 	agree(h >= 0);
 	while (fact->clock != when)
 		fact++;
@@ -146,17 +183,17 @@ static void wait_for(struct mirror_region *r)
 		usleep(1000);
 	}
 	nr_expired++;
-	if (err && fact->state == LKVFENCE_STATE_WAITING && oracle_unproven(fact)) {
+	if (err && oracle_alive(fact) && oracle_unproven(fact)) {
 		/* Its hold is over, too: when it ended is not known any more. */
 		give_up(r);
 	} else if (err) {
 		agree(err == -ESTALE);
-		mirror_expire_one(&m, r, fact, when, now);
+		mirror_expire_one(&m, r, fact, when, now, now);
 	} else if (q.state != fact->state) {
 		agree(q.ended_ns >= when && q.ended_ns <= now);
-		mirror_expire_one(&m, r, fact, q.ended_ns, q.ended_ns);
+		mirror_expire_one(&m, r, fact, q.ended_ns, q.ended_ns, now);
 	} else {
-		mirror_expire_one(&m, r, fact, when, now);
+		mirror_expire_one(&m, r, fact, when, now, now);
 	}
 }
 
@@ -165,7 +202,7 @@ static void wait_for_all(void)
 	for (int i = 0; i < MIRROR_REGIONS; i++) {
 		struct mirror_region *r = &m.regions[i];
 
-		while (r->exists && oracle_next_clock(&r->o) <= (u64)now_ns() + GUARD_NS)
+		while (r->exists && mirror_next_clock(r) <= (u64)now_ns() + GUARD_NS)
 			wait_for(r);
 	}
 }
@@ -179,7 +216,7 @@ static bool in_time(struct mirror_region *r)
 	for (int i = 0; i < MIRROR_REGIONS; i++) {
 		struct mirror_region *other = &m.regions[i];
 
-		if (!other->exists || oracle_next_clock(&other->o) > now)
+		if (!other->exists || mirror_next_clock(other) > now)
 			continue;
 		give_up(other);
 		good &= other != r;
@@ -217,12 +254,22 @@ static bool find_time(const struct call *c, u64 *when)
 			return false;
 		*when = q.deadline_ns - fact->ttl;
 		return true;
+	case LKVFENCE_IOC_READY:
+		fact = oracle_find(&r->o, c->in.ready.generation);
+		if (!fact || !c->in.ready.ttl_ns || !c->out.ready.deadline_ns)
+			return true;
+		if (fact->state == LKVFENCE_STATE_READY &&
+		    c->out.ready.deadline_ns == fact->clock)
+			*when = c->earliest;	/* it didn't move */
+		else
+			*when = c->out.ready.deadline_ns - c->in.ready.ttl_ns;
+		return true;
 	case LKVFENCE_IOC_ABORT:
 		fact = oracle_find(&r->o, c->out.abort.generation);
 		if (!fact || fact->in_quarantine ||
 		    c->out.abort.state == LKVFENCE_STATE_RELEASED)
 			return true;
-		if (fact->state == LKVFENCE_STATE_WAITING)
+		if (oracle_alive(fact))
 			*when = c->out.abort.deadline_ns -
 				(c->in.abort.timeout_ns ? c->in.abort.timeout_ns : m.default_ns);
 		else if (c->out.abort.deadline_ns == fact->clock)
@@ -265,6 +312,8 @@ static bool is_bad(u64 pointer)
 	return pointer == 8 || pointer == ~0ULL - 7;
 }
 
+static void find_ends(struct mirror_region *r, int h, u64 from, u64 to);
+
 static void call(int h, unsigned int cmd)
 {
 	static struct lkvfence_return_item results[EXACT_ITEMS];
@@ -291,6 +340,7 @@ static void call(int h, unsigned int cmd)
 	c.earliest = now_ns();
 	c.err = sys(h < 0 ? -1 : fds[h], cmd, bytes);
 	c.now = now_ns();
+	c.latest = c.now;
 	memcpy(&c.out, bytes, size);
 	c.results = results;
 	if (cmd == LKVFENCE_IOC_RETURN && !c.err) {
@@ -324,6 +374,9 @@ static void call(int h, unsigned int cmd)
 	if (when)
 		c.now = when;
 	mirror_call(&m, &c);
+	/* One after the other. */
+	if (cmd == LKVFENCE_IOC_ABORT && c.in.abort.flags & LKVFENCE_ABORT_ALL && !c.err)
+		find_ends(r, h, c.earliest, c.now);
 	/* It has become too large for the oracle. */
 	if (r->exists && r->blind)
 		give_up(r);
@@ -374,6 +427,7 @@ static void open_one(unsigned int i, bool must)
 	c.earliest = now_ns();
 	c.err = sys(dev, c.cmd, &c.out);
 	c.now = now_ns();
+	c.latest = c.now;
 	close(dev);
 	nr_calls++;
 	if (!c.err)
@@ -419,7 +473,7 @@ static int exchange(int fd)
 	return copy;
 }
 
-/* What it owned ended now: at what instant, another handle tells. */
+/* These ended now: at what instant, a handle tells. */
 static void find_ends(struct mirror_region *r, int h, u64 from, u64 to)
 {
 	struct lkvfence_query q;
@@ -427,11 +481,12 @@ static void find_ends(struct mirror_region *r, int h, u64 from, u64 to)
 	for (u32 i = 0; i < r->o.nr_transfers; i++) {
 		struct transfer_fact *fact = &r->o.transfers[i];
 
-		if (fact->reason != LKVFENCE_REASON_ORPHANED || fact->ended != to)
+		if (fact->ended != to)
 			continue;
 		agree(!ask(h, fact->generation, &q));
 		agree(q.ended_ns >= from && q.ended_ns <= to);
 		fact->clock += q.ended_ns - fact->ended;
+		fact->deadline += q.ended_ns - fact->ended;
 		fact->ended = q.ended_ns;
 		mirror_find(r, fact->generation)->deadline = fact->clock;
 	}
@@ -492,12 +547,14 @@ static void step(void)
 	static const u8 commands[] = {
 		0x10, 0x11, 0x11, 0x11, 0x11, 0x12, 0x12, 0x13, 0x13, 0x13, 0x13, 0x14, 0x14,
 		0x14, 0x14, 0x14, 0x14, 0x15, 0x15, 0x15, 0x16, 0x16, 0x17, 0x17, 0x18, 0x19,
-		0x1a, 0x1b, 0x1c, 0x00, 0x1d, 0x01,
+		0x1a, 0x1b, 0x1c, 0x1d, 0x1d, 0x1d, 0x1e, 0x1e, 0x1e, 0x1e, 0x1f, 0x00, 0x7d, 0x01,
 	};
-	int h = any_handle();
 	u32 what = pick(100);
+	int h;
 
+	/* A region may be given up meanwhile. */
 	wait_for_all();
+	h = any_handle();
 	if (h < 0 || what < 3) {
 		doing = "OPEN";
 		open_one(pick(NAMES), h < 0);
@@ -511,7 +568,7 @@ static void step(void)
 		read_one(h);
 	} else {
 		static char name[16];
-		u32 nr = commands[pick(pick(8) ? 29 : ARRAY_SIZE(commands))];
+		u32 nr = commands[pick(pick(8) ? ARRAY_SIZE(commands) - 3 : ARRAY_SIZE(commands))];
 
 		snprintf(name, sizeof(name), "command %#x", nr);
 		doing = name;
@@ -541,6 +598,9 @@ void exact(const struct options *o)
 	set_param("timeout_default_ms", 400);
 	set_param("timeout_max_ms", 1500);
 	set_param("max_transfers", ORACLE_TRANSFERS);
+	set_param("unclaimed_ms", 150);
+	set_param("max_pulls", EXACT_PULLS);
+	set_param("max_tombstones", EXACT_TOMBSTONES);
 	m.min_ns = atoll(line_of("/sys/module/lkvfence/parameters/timeout_min_ms")) * MS;
 	m.default_ns = 400 * MS;
 	m.max_ns = 1500 * MS;
@@ -551,6 +611,10 @@ void exact(const struct options *o)
 	m.revoke_ns = m.settle_ns +
 		atoll(line_of("/sys/module/lkvfence/parameters/revoke_timeout_ms")) * MS;
 	m.max_sources = atoll(line_of("/sys/module/lkvfence/parameters/max_sources"));
+	m.unclaimed_ns = 150 * MS;
+	m.tombstone_ns = atoll(line_of("/sys/module/lkvfence/parameters/tombstone_ms")) * MS;
+	m.max_pulls = EXACT_PULLS;
+	m.max_tombstones = EXACT_TOMBSTONES;
 	m.features = can_revoke() ? LKVFENCE_FEATURE_QP : 0;
 	exact_has_rxe = !access("/sys/class/infiniband/rxe0", F_OK);
 	m.last_generation = last_generation();

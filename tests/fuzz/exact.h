@@ -9,6 +9,8 @@
 #define SLOTS		96
 #define EXACT_ITEMS	40
 #define EXACT_QPS	3
+#define EXACT_PULLS	6
+#define EXACT_TOMBSTONES 5
 
 extern struct mirror m;
 /* The device rxe0 is there. */

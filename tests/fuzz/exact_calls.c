@@ -83,8 +83,10 @@ static void fill_begin(struct lkvfence_begin *a, bool hold)
 	if (!hold || !pick(60))
 		a->ttl_ns = pick(3) ? 0 : a_timeout();
 	if (hold || !pick(60))
-		a->reason = pick(8);
-	a->flags = !pick(100);
+		a->reason = pick(12);
+	a->flags = hold ? !pick(100) : pick(2);
+	if (!pick(100))
+		a->flags = 1U << pick(32);
 }
 
 static void fill_return(struct lkvfence_return *a, const struct mirror_region *r)
@@ -118,7 +120,14 @@ static void fill_abort(struct lkvfence_abort *a, const struct mirror_region *r)
 	a->generation = a_generation(r);
 	a->timeout_ns = pick(3) ? a_timeout() : 0;
 	a->policy = pick(8) ? 0 : a_policy();
-	a->reason = pick(10);
+	a->reason = pick(12);
+	if (!pick(8)) {
+		a->flags = LKVFENCE_ABORT_BY_TAG | LKVFENCE_ABORT_EARLY;
+		if (pick(2))
+			a->generation = 0;
+	}
+	if (!pick(40))
+		a->flags = LKVFENCE_ABORT_ALL;
 	if (!pick(60))
 		a->flags = 1U << pick(32);
 }
@@ -197,6 +206,36 @@ static void fill_query_source(struct lkvfence_query_source *a)
 	a->qps = (uintptr_t)qps;
 }
 
+static void fill_ready(struct lkvfence_ready *a, const struct mirror_region *r)
+{
+	a->generation = a_generation(r);
+	a->ttl_ns = pick(2) ? a_timeout() : 0;
+	a->consumers = pick(30) ? pick(4) : MIRROR_MAX_LEASES + 1;
+	a->pad = !pick(60);
+	a->flags = !pick(60);
+}
+
+static void fill_pull(struct lkvfence_pull *a, const struct mirror_region *r)
+{
+	a->flags = !pick(3);
+	if (!pick(60))
+		a->flags = 1U << pick(32);
+	a->tag = pick(12);
+	a->generation = a->flags || !pick(4) ? a_generation(r) : 0;
+	a->timeout_ns = pick(2) ? a_timeout() : 0;
+	a->unclaimed_ns = pick(4) ? 0 : a_timeout();
+	a->source = a_source();
+	a->pad = !pick(60);
+}
+
+/* One of those that there are, more often than not. */
+static void fill_withdraw(struct lkvfence_withdraw *a, const struct mirror_region *r)
+{
+	a->ticket = pick(8) && r->nr_tickets ? r->tickets[pick(r->nr_tickets)].number :
+		    m.last_ticket + 1 - pick(4);
+	a->flags = !pick(60);
+}
+
 struct lkvfence_return_item *fill(struct call *c, const struct mirror_region *r)
 {
 	union argument *a = &c->in;
@@ -238,6 +277,15 @@ struct lkvfence_return_item *fill(struct call *c, const struct mirror_region *r)
 		break;
 	case LKVFENCE_IOC_QUERY_SOURCE:
 		fill_query_source(&a->query_source);
+		break;
+	case LKVFENCE_IOC_READY:
+		fill_ready(&a->ready, r);
+		break;
+	case LKVFENCE_IOC_PULL:
+		fill_pull(&a->pull, r);
+		break;
+	case LKVFENCE_IOC_WITHDRAW:
+		fill_withdraw(&a->withdraw, r);
 		break;
 	}
 	c->ranges = ranges;

@@ -63,7 +63,7 @@ _Noreturn void mirror_fail(const char *fmt, ...)
 	abort();
 }
 
-static u64 a_timeout(void)
+u64 fuzz_timeout(void)
 {
 	u8 b = fuzz_byte();
 
@@ -241,11 +241,12 @@ static void fill_begin(struct lkvfence_begin *a, bool hold)
 	a->policy = a_policy();
 	more = fuzz_byte();
 	if (hold || more & 16)
-		a->timeout_ns = more & 1 ? a_timeout() : 0;
+		a->timeout_ns = more & 1 ? fuzz_timeout() : 0;
 	if (!hold || more & 32)
-		a->ttl_ns = more & 2 ? a_timeout() : 0;
+		a->ttl_ns = more & 2 ? fuzz_timeout() : 0;
 	if (hold || more & 64)
-		a->reason = more & 4 ? fuzz_byte() % 10 : 0;
+		a->reason = more & 4 ? fuzz_byte() % 12 : 0;
+	a->flags = more >> 7;
 	a->busy_generation = 77;
 	a->busy_slot = 77;
 	a->state = 77;
@@ -260,9 +261,17 @@ static void fill_abort(struct lkvfence_abort *a)
 		a->tag = fuzz_byte() % 8;
 	else
 		a->generation = fuzz_generation();
-	a->timeout_ns = how & 2 ? a_timeout() : 0;
+	a->timeout_ns = how & 2 ? fuzz_timeout() : 0;
 	a->policy = how & 4 ? a_policy() : 0;
-	a->reason = how & 8 ? fuzz_byte() % 10 : 0;
+	a->reason = how & 8 ? fuzz_byte() % 12 : 0;
+	if (how & 16)
+		a->flags |= LKVFENCE_ABORT_EARLY;
+	/* Who has known one of that tag names it. */
+	if (how & 32 && a->flags & LKVFENCE_ABORT_BY_TAG)
+		a->generation = fuzz_generation();
+	if (how >= 224)
+		a->flags = how & 1 ? LKVFENCE_ABORT_ALL : how;
+	a->nr_ended = 77;
 }
 
 static void fill_query(struct lkvfence_query *a)
@@ -326,7 +335,7 @@ static u32 fill(union argument *a, unsigned int cmd)
 		fuzz_fill_query_source(&a->query_source);
 		return sizeof(a->query_source);
 	default:
-		return sizeof(a->info);
+		return fuzz_fill_pulls(a, cmd);
 	}
 }
 
@@ -400,14 +409,17 @@ static void set_param(void)
 	static const struct kernel_param * const params[] = {
 		&shim_param_timeout_default_ms, &shim_param_timeout_min_ms,
 		&shim_param_timeout_max_ms, NULL, NULL, NULL, NULL, &shim_param_settle_ms,
-		&shim_param_revoke_timeout_ms,
+		&shim_param_revoke_timeout_ms, NULL, NULL, &shim_param_unclaimed_ms,
+		&shim_param_tombstone_ms,
 	};
 	static const char * const times[] = {
 		"30000", "10", "3600000", "20", "100", "0", "1", "-1",
 	};
 	u8 which = fuzz_byte(), value = fuzz_byte();
 
-	switch (which % 9) {
+	/* The last four came later. */
+	which = which < 198 ? which % 9 : 9 + which % 4;
+	switch (which) {
 	case 3:
 		*(uint *)shim_param_max_slots.arg = value % 2 ? 100 : 4096;
 		break;
@@ -420,9 +432,15 @@ static void set_param(void)
 	case 6:
 		*(uint *)shim_param_max_sources.arg = value % (ORACLE_SOURCES + 1);
 		break;
+	case 9:
+		*(uint *)shim_param_max_pulls.arg = value % 13;
+		break;
+	case 10:
+		*(uint *)shim_param_max_tombstones.arg = value % 9;
+		break;
 	default:
 		/* It may be refused. */
-		params[which % 9]->ops->set(times[value % 8], params[which % 9]);
+		params[which]->ops->set(times[value % 8], params[which]);
 	}
 	judge_limits();
 }
@@ -481,9 +499,20 @@ static void set_caller(void)
 
 static void step(void)
 {
+	static const unsigned int commands[] = {
+		LKVFENCE_IOC_READY, LKVFENCE_IOC_PULL, LKVFENCE_IOC_BEGIN, LKVFENCE_IOC_PULL,
+		LKVFENCE_IOC_RETURN, LKVFENCE_IOC_READY, LKVFENCE_IOC_WITHDRAW, LKVFENCE_IOC_ABORT,
+	};
 	u8 op = fuzz_byte();
 	int fd;
 
+	/* What only some of all inputs are about. */
+	if (op >= 224 && op < 248) {
+		fd = a_handle();
+		ioctl_with(fd, commands[op % ARRAY_SIZE(commands)]);
+		judge_all();
+		return;
+	}
 	switch (op % 28) {
 	case 0:
 		ioctl_with(-1, LKVFENCE_IOC_OPEN);
@@ -561,11 +590,14 @@ void meanwhile(void)
 
 static void reset(void)
 {
-	static const char * const defaults[] = { "10", "3600000", "30000", "100", "2000" };
+	static const char * const defaults[] = {
+		"10", "3600000", "30000", "100", "2000", "3000", "5000",
+	};
 	static const struct kernel_param * const params[] = {
 		&shim_param_timeout_min_ms, &shim_param_timeout_max_ms,
 		&shim_param_timeout_default_ms, &shim_param_settle_ms,
-		&shim_param_revoke_timeout_ms,
+		&shim_param_revoke_timeout_ms, &shim_param_unclaimed_ms,
+		&shim_param_tombstone_ms,
 	};
 
 	memset(&plan, 0, sizeof(plan));
@@ -577,11 +609,13 @@ static void reset(void)
 	shim.caps = 3;
 	/* Twice, for each one bounds the others. */
 	for (u32 i = 0; i < 2 * ARRAY_SIZE(params); i++)
-		params[i % 5]->ops->set(defaults[i % 5], params[i % 5]);
+		params[i % 7]->ops->set(defaults[i % 7], params[i % 7]);
 	*(uint *)shim_param_max_slots.arg = 4096;
 	*(uint *)shim_param_max_regions.arg = 4;
 	*(uint *)shim_param_max_transfers.arg = ORACLE_TRANSFERS;
 	*(uint *)shim_param_max_sources.arg = ORACLE_SOURCES;
+	*(uint *)shim_param_max_pulls.arg = 12;
+	*(uint *)shim_param_max_tombstones.arg = 6;
 	slow = 0;
 	qps_reset();
 	mirror_init(&mirror);

@@ -21,6 +21,9 @@
 #define AT_QPS		AT(24)
 
 extern struct mirror mirror;
+struct handle;
+
+struct handle *handle_of(int fd);
 /* By region of the mirror; they stay valid as long as it says they exist. */
 extern struct region *regions[MIRROR_REGIONS];
 
@@ -57,6 +60,9 @@ void fuzz_fill_source(struct lkvfence_source *a);
 void fuzz_fill_quiet(struct lkvfence_quiet *a);
 void fuzz_fill_report(struct lkvfence_report *a);
 void fuzz_fill_query_source(struct lkvfence_query_source *a);
+/* In fuzz_pulls.c. */
+u32 fuzz_fill_pulls(union argument *a, unsigned int cmd);
+u64 fuzz_timeout(void);
 void fuzz_change_qps(void);
 void fuzz_work(void);
 
@@ -80,6 +86,11 @@ void judge_leave(struct context *c, struct call *call);
 void judge_work(struct delayed_work *work);
 /* All that waits for its time, at that time or, if @all isn't set, as far as it has come. */
 void judge_works(bool all);
+/* In judge_pulls.c: tickets, offers and tombstones. */
+void judge_pulls(struct mirror_region *mr, struct region *r);
+void judge_count_pulls(u64 *offers, u64 *tickets, u64 *leases);
+/* The answer of a PULL got lost: the ticket's number, as the module knows it. */
+u64 judge_find_ticket(int fd);
 void judge_sources(const struct mirror_region *mr, struct region *r);
 /* Bound or not, as many as are in use for certain, and as many as may be beside them. */
 void judge_count_sources(u64 *want, u64 *more);

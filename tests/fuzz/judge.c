@@ -17,7 +17,7 @@ struct region *regions[MIRROR_REGIONS];
 /* By handle: how many events, and how often its readers were woken. */
 static struct { u32 unread; u64 wakes; } seen[MIRROR_HANDLES];
 
-static struct handle *handle_of(int fd)
+struct handle *handle_of(int fd)
 {
 	return shim.fds[fd]->private_data;
 }
@@ -35,6 +35,10 @@ void judge_limits(void)
 	mirror.max_sources = param_max_sources();
 	mirror.revoke_ns = limits.revoke_ns;
 	mirror.settle_ns = param_settle_ns();
+	mirror.unclaimed_ns = param_unclaimed_ns();
+	mirror.tombstone_ns = param_pull_limits().tombstone_ns;
+	mirror.max_tombstones = param_pull_limits().max_tombstones;
+	mirror.max_pulls = param_max_pulls();
 	mirror.last_generation = generation_last();
 }
 
@@ -247,6 +251,8 @@ static void find_structs(struct call *c, const struct parts *p)
 	agree(!last->faulted || shim.injected_fault || may_be_lost(c->cmd));
 	if (c->lost && (c->cmd == LKVFENCE_IOC_BEGIN || c->cmd == LKVFENCE_IOC_HOLD))
 		c->out.begin.generation = generation_last();
+	if (c->lost && c->took_effect && c->cmd == LKVFENCE_IOC_PULL)
+		c->out.pull.ticket = judge_find_ticket(c->handle);
 	if (c->lost && c->cmd == LKVFENCE_IOC_SOURCE)
 		c->out.source.binding = find_binding(c->handle, c->in.source.source);
 }
@@ -312,6 +318,7 @@ void judge_ioctl(int fd, unsigned int cmd, unsigned long arg, bool flipped)
 	c.caps = shim.caps;
 	c.earliest = shim.now;
 	c.now = shim.now;
+	c.latest = shim.now;
 	c.below = (shim.faults ? WRONG_FAULT : 0) | (shim.allocs_failed ? WRONG_MEMORY : 0) |
 		  (c.err == -EMFILE && no_fd() ? WRONG_NO_FD : 0) |
 		  (shim.fail_file && c.err == -ENFILE ? WRONG_NO_FILE : 0);
@@ -420,7 +427,7 @@ void judge_clock(bool eager, bool work)
 			if (!work)
 				continue;
 			/* L8: what is due can't be missed. */
-			if (oracle_next_clock(&mr->o) <= shim.now - NSEC_PER_MSEC)
+			if (mirror_next_clock(mr) <= shim.now - NSEC_PER_MSEC)
 				agree(r->work.pending);
 			if (r->work.pending) {
 				mirror_expire(&mirror, mr, shim.now);
@@ -448,14 +455,15 @@ void judge_clock(bool eager, bool work)
  * All
  */
 
-static void judge_region(const struct mirror_region *mr, struct region *r)
+static void judge_region(struct mirror_region *mr, struct region *r)
 {
 	struct lkvfence_stat stat;
 	const struct oracle *o = &mr->o;
+	u64 next;
 	u32 nr = 0;
 
 	region_stat(r, &stat);
-	mirror_stat(&mirror, (struct mirror_region *)mr, &stat, shim.now);
+	mirror_stat(&mirror, mr, &stat, shim.now);
 	if (mr->blind)
 		return;
 	/* L1, as the bitmap has it. */
@@ -468,9 +476,9 @@ static void judge_region(const struct mirror_region *mr, struct region *r)
 	agree(nr == stat.slots_taken);
 	agree(fence_next_deadline(&r->fence) == oracle_next_clock(o));
 	/* L8 */
-	if (oracle_next_clock(o) != U64_MAX)
-		agree(r->work.pending ||
-		      (r->timer.armed && r->timer.expires <= oracle_next_clock(o)));
+	next = mirror_next_clock(mr);
+	if (next != U64_MAX)
+		agree(r->work.pending || (r->timer.armed && r->timer.expires <= next));
 	for (u32 i = 0; i < o->nr_transfers; i++) {
 		struct transfer_fact *fact = (struct transfer_fact *)&o->transfers[i];
 		struct fence_transfer *t;
@@ -483,7 +491,9 @@ static void judge_region(const struct mirror_region *mr, struct region *r)
 		agree(t->fell_back == fact->fell_back);
 		agree(t->unproven == oracle_unproven(fact));
 		agree(t->quarantined == fact->in_quarantine);
+		agree(t->offered == fact->offered && t->consumers == fact->consumers);
 	}
+	judge_pulls(mr, r);
 	judge_sources(mr, r);
 }
 
@@ -497,6 +507,7 @@ static void judge_objects(void)
 	for (w = shim.work; w; w = w->next)
 		late++;
 	judge_count_sources(&want[OBJECT_SOURCE], &late_sources);
+	judge_count_pulls(&want[OBJECT_OFFER], &want[OBJECT_TICKET], &want[OBJECT_LEASE]);
 	for (u32 i = 0; i < MIRROR_REGIONS; i++) {
 		const struct mirror_region *mr = &mirror.regions[i];
 

@@ -171,7 +171,7 @@ static void end_work(const struct context *here, struct mirror_region *mr, u64 b
 		agree(ms->qps[i].state != LKVFENCE_QP_ERR || !settles ||
 		      ms->qps[i].settled_ns > here->time);
 	}
-	mirror_conclude(mr, ms, shim.now);
+	mirror_conclude(&mirror, mr, ms, shim.now);
 }
 
 void judge_work(struct delayed_work *work)

@@ -86,39 +86,20 @@ struct oracle_limits mirror_limits(const struct mirror *m)
 
 #define REVOKES		((u32)(LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW))
 
-static bool is_policy(u32 policy)
+bool mirror_is_policy(u32 policy)
 {
 	return (policy & ~REVOKES) <= LKVFENCE_POLICY_QUARANTINE;
 }
 
-/* L4 */
-static u32 stricter(u32 a, u32 b)
-{
-	u32 base_a = a & ~REVOKES, base_b = b & ~REVOKES;
-
-	return (base_a > base_b ? base_a : base_b) | ((a | b) & REVOKES);
-}
-
-static bool is_timeout(const struct mirror *m, u64 ns)
+bool mirror_is_timeout(const struct mirror *m, u64 ns)
 {
 	return !ns || (ns >= m->min_ns && ns <= m->max_ns);
 }
 
-static bool is_reason(u32 reason)
+bool mirror_is_reason(u32 reason)
 {
-	return reason <= LKVFENCE_REASON_SHUTDOWN && reason != LKVFENCE_REASON_FINISHED;
-}
-
-/* Follows oracle_abort() with what comes of it. */
-static void abort_one(struct mirror *m, struct mirror_region *r,
-		      struct transfer_fact *fact, u32 reason, u32 policy,
-		      u64 timeout, int caller, const struct call *c)
-{
-	struct oracle_limits limits = mirror_limits(m);
-
-	memset(&r->o.report, 0, sizeof(r->o.report));
-	oracle_abort(&r->o, fact, reason, policy, timeout, &limits, c->now);
-	mirror_hear(r, caller, 1U << LKVFENCE_EVENT_ENDED, 0, c->earliest);
+	return reason == LKVFENCE_REASON_DROPPED ||
+	       (reason <= LKVFENCE_REASON_SHUTDOWN && reason != LKVFENCE_REASON_FINISHED);
 }
 
 /*
@@ -130,12 +111,14 @@ static u32 begin_arguments(const struct mirror *m, const struct lkvfence_begin *
 {
 	u32 wrong = 0;
 
-	if (a->flags || !a->nr_ranges || !is_policy(a->policy))
+	if (a->flags & ~LKVFENCE_BEGIN_FLAGS || !a->nr_ranges || !mirror_is_policy(a->policy))
 		wrong |= WRONG_INVALID;
-	if (hold ? a->ttl_ns || !is_reason(a->reason) : a->timeout_ns || a->reason)
+	if (hold ? a->flags || a->ttl_ns || !mirror_is_reason(a->reason) :
+		   a->timeout_ns || a->reason)
 		wrong |= WRONG_INVALID;
 	if (a->nr_ranges > MIRROR_MAX_RANGES || a->nr_sources > MIRROR_MAX_LEASES ||
-	    !is_timeout(m, a->ttl_ns) || !is_timeout(m, a->timeout_ns))
+	    !mirror_is_timeout(m, a->ttl_ns) ||
+	    !mirror_is_timeout(m, a->timeout_ns))
 		wrong |= WRONG_RANGE;
 	return wrong;
 }
@@ -173,11 +156,16 @@ static void begun(struct mirror *m, struct mirror_region *r, const struct call *
 	t->owner = c->handle;
 	t->nr_ranges = b->nr_ranges;
 	memcpy(t->ranges, b->ranges, sizeof(t->ranges));
+	t->owned_as = ++r->order;
 	oracle_begin(&r->o, b, out->generation, c->now);
+	for (u32 i = 0; i < b->nr_sources; i++)
+		t->granted_as[i] = ++r->order;
+	if (b->offer)
+		mirror_offered(r, b->tag, out->generation);
 	if (hold)
-		abort_one(m, r, oracle_find(&r->o, out->generation),
-			  in->reason ? in->reason : LKVFENCE_REASON_ABORTED,
-			  0, in->timeout_ns, c->handle, c);
+		mirror_abort_one(m, r, oracle_find(&r->o, out->generation),
+				 in->reason ? in->reason : LKVFENCE_REASON_ABORTED,
+				 0, in->timeout_ns, c);
 	fact = oracle_find(&r->o, out->generation);
 	agree(c->lost || out->state == (fact ? fact->state : LKVFENCE_STATE_RELEASED));
 }
@@ -187,7 +175,10 @@ static void do_begin(struct mirror *m, struct mirror_region *r,
 {
 	const struct lkvfence_begin *in = &c->in.begin;
 	u32 wrong = begin_arguments(m, in, hold);
-	struct oracle_begin b = { .tag = in->tag, .ttl = in->ttl_ns, .policy = in->policy };
+	struct oracle_begin b = {
+		.tag = in->tag, .ttl = in->ttl_ns, .policy = in->policy,
+		.offer = in->flags & LKVFENCE_BEGIN_OFFER,
+	};
 	bool fits = in->nr_ranges <= ORACLE_RANGES && in->nr_sources <= ORACLE_LEASES;
 	u32 may = 0;
 	int err;
@@ -212,6 +203,11 @@ static void do_begin(struct mirror *m, struct mirror_region *r,
 			r->blind = true;
 			return;
 		}
+		if (b.offer && c->err == -ECANCELED) {
+			agree(mirror_offer_wrong(r, b.tag));
+			mirror_offer_refused(r, b.tag);
+			return;
+		}
 		agree(mirror_wrong(c->err) &
 		      (WRONG_RANGE | WRONG_INVALID | WRONG_EXISTS | WRONG_BUSY | WRONG_LIMIT |
 		       WRONG_SHUTDOWN));
@@ -229,7 +225,11 @@ static void do_begin(struct mirror *m, struct mirror_region *r,
 		wrong |= WRONG_LIMIT;
 	else if (mirror_unread(m, c->handle, false) >= m->max_transfers)
 		may |= WRONG_LIMIT;
+	if (b.offer)
+		wrong |= mirror_offer_wrong(r, b.tag);
 	mirror_allows(c, wrong, may, &err);
+	if (err == -ECANCELED)
+		mirror_offer_refused(r, b.tag);
 	if (c->took_effect && wrong & WRONG_BUSY && wrong & WRONG_EXISTS) {
 		r->blind = true;	/* which of the two is not known */
 	} else if (err) {
@@ -243,6 +243,16 @@ static void do_begin(struct mirror *m, struct mirror_region *r,
 /*
  * TAKE, RETURN
  */
+
+void mirror_take(struct mirror_region *r, struct transfer_fact *fact, u32 source, u64 now)
+{
+	struct mirror_transfer *t = mirror_find(r, fact->generation);
+
+	t->granted_as[fact->nr_leases] = ++r->order;
+	t->taken++;
+	oracle_take(fact, source, now);
+	oracle_attach(&r->o, fact, source);
+}
 
 static void do_take(struct mirror_region *r, const struct call *c)
 {
@@ -270,12 +280,10 @@ static void do_take(struct mirror_region *r, const struct call *c)
 		r->blind = true;
 		return;
 	}
-	oracle_take(fact, a->source, c->now);
-	oracle_attach(&r->o, fact, a->source);
-	mirror_find(r, a->generation)->taken++;
+	mirror_take(r, fact, a->source, c->now);
 }
 
-static bool return_one(struct mirror_region *r, const struct call *c,
+static bool return_one(struct mirror *m, struct mirror_region *r, const struct call *c,
 		       const struct lkvfence_return_item *in,
 		       const struct lkvfence_return_item *out)
 {
@@ -295,13 +303,13 @@ static bool return_one(struct mirror_region *r, const struct call *c,
 		memset(&r->o.report, 0, sizeof(r->o.report));
 		released = oracle_return(&r->o, in->generation, in->source,
 					 in->status, in->evidence, c->now);
-		mirror_hear(r, c->handle, 0, 0, c->earliest);
+		mirror_hear(m, r, c->handle, 0, 0, c->earliest, c->latest);
 	}
 	agree(out->released == released);
 	return !out->result;
 }
 
-static void do_return(struct mirror_region *r, const struct call *c)
+static void do_return(struct mirror *m, struct mirror_region *r, const struct call *c)
 {
 	const struct lkvfence_return *a = &c->in.ret;
 	u32 wrong = 0, accepted = 0;
@@ -316,7 +324,7 @@ static void do_return(struct mirror_region *r, const struct call *c)
 		return;
 	/* Also where the call failed half way: those before took effect. */
 	for (u32 i = 0; i < c->nr_items; i++)
-		accepted += return_one(r, c, &c->items[i], &c->results[i]);
+		accepted += return_one(m, r, c, &c->items[i], &c->results[i]);
 	if (!c->err) {
 		agree(c->nr_items == a->nr_items);
 		agree(c->out.ret.nr_accepted == accepted);
@@ -324,91 +332,8 @@ static void do_return(struct mirror_region *r, const struct call *c)
 }
 
 /*
- * ABORT, RELEASE, ADOPT
+ * ADOPT, REPORT
  */
-
-static void do_abort(struct mirror *m, struct mirror_region *r, const struct call *c)
-{
-	const struct lkvfence_abort *in = &c->in.abort, *out = &c->out.abort;
-	u32 reason = in->reason ? in->reason : LKVFENCE_REASON_ABORTED;
-	struct transfer_fact *fact = NULL;
-	struct transfer_fact was;
-	u32 wrong = 0;
-	int err;
-
-	if (in->flags & ~LKVFENCE_ABORT_FLAGS || !is_policy(in->policy) ||
-	    !is_reason(in->reason))
-		wrong |= WRONG_INVALID;
-	if (!is_timeout(m, in->timeout_ns))
-		wrong |= WRONG_RANGE;
-	if (!wrong && r->blind)
-		return;
-	if (!wrong && in->flags & LKVFENCE_ABORT_BY_TAG) {
-		fact = oracle_find_tag(&r->o, in->tag);
-		wrong = fact ? 0 : WRONG_UNKNOWN;
-	} else if (!wrong) {
-		fact = oracle_find(&r->o, in->generation);
-		wrong = mirror_lookup(&r->o, in->generation);
-	}
-	if (!mirror_allows(c, wrong, 0, &err) || err)
-		return;
-
-	was = *fact;
-	abort_one(m, r, fact, reason, in->policy, in->timeout_ns, c->handle, c);
-	if (c->lost)
-		return;
-	agree(out->generation == was.generation && out->tag == was.tag);
-	agree(out->reason_in_force == (was.reason ? was.reason : reason));
-	fact = oracle_find(&r->o, was.generation);
-	agree(out->policy_in_force == (fact ? oracle_policy(&r->o, fact) :
-					      stricter(in->policy, was.policy)));
-	if (!fact) {
-		agree(out->state == LKVFENCE_STATE_RELEASED);
-		agree(!out->deadline_ns && !out->leases_out);
-		return;
-	}
-	agree(out->state == LKVFENCE_STATE_ENDED);
-	agree(out->leases_out == oracle_unproven(fact));
-	mirror_check_region(r);
-	agree(out->deadline_ns == mirror_find(r, was.generation)->deadline);
-}
-
-static void do_release(struct mirror_region *r, const struct call *c)
-{
-	const struct lkvfence_release *in = &c->in.release, *out = &c->out.release;
-	bool force = in->flags & LKVFENCE_RELEASE_FORCE;
-	struct transfer_fact *fact = oracle_find(&r->o, in->generation);
-	u32 wrong = 0, unproven;
-	int err;
-
-	if (in->flags & ~LKVFENCE_RELEASE_FLAGS)
-		wrong |= WRONG_INVALID;
-	if (force && !(c->caps & 2))
-		wrong |= WRONG_PERMISSION;
-	if (!wrong && r->blind)
-		return;
-	if (!wrong)
-		wrong = mirror_lookup(&r->o, in->generation);
-	if (!wrong)
-		wrong = force ? oracle_force_wrong(fact) : oracle_finish_wrong(fact);
-	if (!mirror_allows(c, wrong, 0, &err))
-		return;
-	if (err && err != -EBUSY)
-		return;
-	unproven = oracle_unproven(fact);
-	agree(c->lost || out->leases_out == unproven);
-	if (err)
-		return;
-
-	memset(&r->o.report, 0, sizeof(r->o.report));
-	if (force)
-		oracle_force(&r->o, fact, c->now);
-	else
-		oracle_finish(&r->o, fact, c->now);
-	agree(c->lost || out->outcome == r->o.report.outcome);
-	agree(c->lost || out->evidence == r->o.report.evidence);
-	mirror_hear(r, c->handle, 1U << LKVFENCE_EVENT_RELEASED, unproven, c->earliest);
-}
 
 static void do_adopt(struct mirror *m, struct mirror_region *r, const struct call *c)
 {
@@ -427,8 +352,10 @@ static void do_adopt(struct mirror *m, struct mirror_region *r, const struct cal
 		wrong = WRONG_LIMIT;
 	else if (!wrong && mirror_unread(m, c->handle, false) >= m->max_transfers)
 		may = WRONG_LIMIT;
-	if (mirror_allows(c, wrong, may, &err) && !err)
+	if (mirror_allows(c, wrong, may, &err) && !err) {
 		t->owner = c->handle;
+		t->owned_as = ++r->order;
+	}
 }
 
 static void do_report(struct mirror_region *r, const struct call *c)
@@ -464,6 +391,8 @@ static void do_info(struct mirror *m, const struct call *c)
 	agree(a->timeout_min_ns == m->min_ns && a->timeout_max_ns == m->max_ns);
 	agree(a->settle_ns == m->settle_ns && a->revoke_ns == m->revoke_ns);
 	agree(a->max_sources == m->max_sources && a->max_qps == MIRROR_MAX_QPS);
+	agree(a->unclaimed_ns == m->unclaimed_ns && a->tombstone_ns == m->tombstone_ns);
+	agree(a->max_tombstones == m->max_tombstones && a->max_pulls == m->max_pulls);
 	agree(memchr(a->version, 0, sizeof(a->version)) && a->version[0]);
 }
 
@@ -508,6 +437,12 @@ size_t mirror_size(unsigned int cmd)
 		return sizeof(struct lkvfence_report);
 	case LKVFENCE_IOC_QUERY_SOURCE:
 		return sizeof(struct lkvfence_query_source);
+	case LKVFENCE_IOC_READY:
+		return sizeof(struct lkvfence_ready);
+	case LKVFENCE_IOC_PULL:
+		return sizeof(struct lkvfence_pull);
+	case LKVFENCE_IOC_WITHDRAW:
+		return sizeof(struct lkvfence_withdraw);
 	default:
 		return 0;
 	}
@@ -541,6 +476,8 @@ void mirror_call(struct mirror *m, const struct call *c)
 		mirror_allows(c, wrong, 0, &err);
 		return;
 	}
+	if (r)
+		r->step++;
 	switch (c->cmd) {
 	case LKVFENCE_IOC_INFO:
 		do_info(m, c);
@@ -561,13 +498,13 @@ void mirror_call(struct mirror *m, const struct call *c)
 		do_take(r, c);
 		break;
 	case LKVFENCE_IOC_RETURN:
-		do_return(r, c);
+		do_return(m, r, c);
 		break;
 	case LKVFENCE_IOC_ABORT:
-		do_abort(m, r, c);
+		mirror_abort(m, r, c);
 		break;
 	case LKVFENCE_IOC_RELEASE:
-		do_release(r, c);
+		mirror_release(m, r, c);
 		break;
 	case LKVFENCE_IOC_QUERY:
 		mirror_query(m, r, c);
@@ -586,6 +523,15 @@ void mirror_call(struct mirror *m, const struct call *c)
 		break;
 	case LKVFENCE_IOC_QUERY_SOURCE:
 		mirror_query_source(m, r, c);
+		break;
+	case LKVFENCE_IOC_READY:
+		mirror_ready(m, r, c);
+		break;
+	case LKVFENCE_IOC_PULL:
+		mirror_pull(m, r, c);
+		break;
+	case LKVFENCE_IOC_WITHDRAW:
+		mirror_withdraw(r, c);
 		break;
 	}
 	mirror_check_region(r);

@@ -16,6 +16,8 @@
 #define MIRROR_HANDLES		10
 #define MIRROR_TRANSFERS	64	/* released ones, whose event is unread, too */
 #define MIRROR_QPS		6	/* of a source */
+#define MIRROR_OFFERS		64	/* tombstones too */
+#define MIRROR_TICKETS		224	/* answered ones that wait to be read, too */
 
 /* Beside those of the oracle. */
 #define WRONG_FAULT		BIT(9)
@@ -44,7 +46,11 @@ struct mirror_transfer {
 	u32 nr_ranges;
 	struct lkvfence_range ranges[ORACLE_RANGES];
 	u64 deadline;			/* the last one seen */
-	u32 taken;			/* leases by TAKE */
+	u32 taken;			/* leases by TAKE and PULL */
+	u64 owned_as;			/* when its owner got it, among all */
+	u64 clock;			/* the oracle's, and when that was set */
+	u64 clock_as;
+	u64 granted_as[ORACLE_LEASES];	/* when each lease was granted, likewise */
 	u32 unproven;			/* of the leases, when it was released */
 	u32 unread;			/* 1 << enum lkvfence_event_type */
 	struct lkvfence_event told[4];	/* by type */
@@ -80,6 +86,36 @@ struct mirror_binding {
 	u32 identities[MIRROR_MAX_QPS];
 };
 
+/* A transfer that is to be pulled; then what is known of it, or of a tag. */
+struct mirror_offer {
+	u64 tag;
+	u64 generation;			/* 0: the tag was aborted early */
+	bool lives;			/* it has not ended */
+	bool early;
+	bool spent;			/* early, and a BEGIN was refused for it */
+	u32 aborted;			/* it lives, and what comes after it is aborted: why */
+	u32 reason;			/* why it ended */
+	u64 buried_as;			/* when it became a tombstone, among all */
+	u64 forget, forget_late;	/* when that is forgotten */
+};
+
+struct mirror_ticket {
+	u64 number;
+	int handle;
+	bool exact;
+	u64 tag;
+	u64 generation;
+	u32 source;
+	u64 waits_for;			/* the transfer; 0: none is offered */
+	u64 deadline, deadline_late;	/* between these two, where the clock isn't ours */
+	u64 unclaimed, unclaimed_late;
+	u32 reasons;			/* answered: 1 << each that may be; 0: it waits */
+	u64 told;			/* with this generation, */
+	u32 nr_slots;
+	u64 earliest, latest;		/* between these two */
+	u64 step;
+};
+
 struct mirror_region {
 	bool exists;
 	bool blind;
@@ -94,6 +130,13 @@ struct mirror_region {
 	u32 nr;
 	struct mirror_transfer transfers[MIRROR_TRANSFERS];
 	struct mirror_source sources[ORACLE_SOURCES];	/* as many as the oracle has */
+	u64 step;			/* a call, a close, or all that was due at one time */
+	u64 order;			/* of owning and granting */
+	u32 nr_offers;
+	struct mirror_offer offers[MIRROR_OFFERS];
+	u32 nr_tickets;
+	struct mirror_ticket tickets[MIRROR_TICKETS];	/* as they were asked for */
+	u64 pulls, pulls_granted, pulls_refused, pulls_closed, refused_early;
 	struct oracle o;
 };
 
@@ -101,9 +144,11 @@ struct mirror {
 	bool exact;			/* the clock is the test's */
 	u64 last_generation;
 	u64 last_binding;		/* the highest one seen */
+	u64 last_ticket;		/* likewise */
 	u64 features;
 	u64 min_ns, max_ns, default_ns, revoke_ns, settle_ns;
-	u32 max_slots, max_regions, max_transfers, max_sources;
+	u64 unclaimed_ns, tombstone_ns;
+	u32 max_slots, max_regions, max_transfers, max_sources, max_pulls, max_tombstones;
 	s32 pid;
 	char comm[LKVFENCE_COMM_LEN];
 	struct mirror_region regions[MIRROR_REGIONS];
@@ -128,6 +173,9 @@ union argument {
 	struct lkvfence_quiet quiet;
 	struct lkvfence_report report;
 	struct lkvfence_query_source query_source;
+	struct lkvfence_ready ready;
+	struct lkvfence_pull pull;
+	struct lkvfence_withdraw withdraw;
 };
 
 /* What the kernel found of a QP during a call. */
@@ -166,6 +214,7 @@ struct call {
 	int new_handle;			/* OPEN */
 	u64 earliest;			/* when it can have happened ... */
 	u64 now;			/* ... and when it did, or the latest */
+	u64 latest;			/* when all that came of it had happened */
 	int err;
 };
 
@@ -179,9 +228,12 @@ void mirror_read(struct mirror *m, int handle, const struct lkvfence_event *e,
 		 long n, u32 room, bool cut_short);
 /* All that is due in a region has happened. */
 void mirror_expire(struct mirror *m, struct mirror_region *r, u64 now);
-/* One transfer's clock has struck between these two instants. */
+/*
+ * One transfer's clock has struck between the first two instants; who waited for it
+ * has heard of that by the third.
+ */
 void mirror_expire_one(struct mirror *m, struct mirror_region *r,
-		       struct transfer_fact *fact, u64 earliest, u64 now);
+		       struct transfer_fact *fact, u64 earliest, u64 now, u64 latest);
 
 struct mirror_region *mirror_region(struct mirror *m, int handle);
 struct mirror_transfer *mirror_find(struct mirror_region *r, u64 generation);
@@ -202,12 +254,55 @@ void mirror_moved(struct mirror_qp *qp, int err, u64 settled);
 /* It was looked at when it had settled. */
 void mirror_settled(struct mirror_qp *qp, int err);
 /* What is to be concluded from the state of the QPs. */
-void mirror_conclude(struct mirror_region *r,
+void mirror_conclude(struct mirror *m, struct mirror_region *r,
 		     struct mirror_source *s, u64 now);
 /* The source of a binding, or NULL. */
 struct mirror_source *mirror_find_binding(struct mirror_region *r, u64 binding);
 
+/* When the first thing happens by itself in a region, at the earliest. */
+u64 mirror_next_clock(struct mirror_region *r);
+
+/* Pulls: see mirror_pulls.c. */
+u32 mirror_nr_waiting(const struct mirror_region *r);
+u32 mirror_nr_tombstones(const struct mirror_region *r);
+u64 mirror_tickets_clock(const struct mirror_region *r);
+u64 mirror_pulls_clock(struct mirror_region *r);
+/* One ticket's time has come, and it was answered between these two instants. */
+void mirror_expire_ticket(struct mirror_region *r, u64 earliest, u64 latest);
+/* Returns whether one was due. */
+bool mirror_expire_grave(struct mirror_region *r, u64 now);
+
 /* Used between the files of the mirror */
+/* An OFFER of that tag would be refused; it was. */
+u32 mirror_offer_wrong(struct mirror_region *r, u64 tag);
+void mirror_offer_refused(struct mirror_region *r, u64 tag);
+void mirror_offered(struct mirror_region *r, u64 tag, u64 generation);
+/* A transfer has ended; if it was offered, that is told to who waits. */
+void mirror_over(struct mirror *m, struct mirror_region *r, u64 generation, u32 reason,
+		 bool all_taken, u64 earliest, u64 latest);
+void mirror_abort_all(struct mirror_region *r, u32 reason, const struct call *c);
+void mirror_abort_early(struct mirror *m, struct mirror_region *r, u64 tag, u64 after,
+			u32 reason, const struct call *c);
+void mirror_ready(struct mirror *m, struct mirror_region *r, const struct call *c);
+void mirror_pull(struct mirror *m, struct mirror_region *r, const struct call *c);
+void mirror_withdraw(struct mirror_region *r, const struct call *c);
+void mirror_close_tickets(struct mirror_region *r, int handle);
+u32 mirror_unread_tickets(const struct mirror_region *r, int handle);
+void mirror_read_ticket(const struct mirror *m, struct mirror_region *r, int handle,
+			const struct lkvfence_event *e);
+void mirror_stat_pulls(const struct mirror_region *r, const struct lkvfence_stat *s);
+/* A lease beside those of BEGIN. */
+void mirror_take(struct mirror_region *r, struct transfer_fact *fact, u32 source, u64 now);
+bool mirror_is_policy(u32 policy);
+bool mirror_is_timeout(const struct mirror *m, u64 ns);
+/* What an engine may give as a reason. */
+bool mirror_is_reason(u32 reason);
+/* Follows oracle_abort() with what comes of it. */
+void mirror_abort_one(struct mirror *m, struct mirror_region *r,
+		      struct transfer_fact *fact, u32 reason, u32 policy,
+		      u64 timeout, const struct call *c);
+void mirror_abort(struct mirror *m, struct mirror_region *r, const struct call *c);
+void mirror_release(struct mirror *m, struct mirror_region *r, const struct call *c);
 struct oracle_limits mirror_limits(const struct mirror *m);
 struct mirror_source *mirror_find_source(struct mirror_region *r, u32 source);
 void mirror_start(struct mirror_source *s, u64 now);
@@ -216,8 +311,8 @@ void mirror_sweep(struct mirror_region *r);
 void mirror_source(struct mirror *m, struct mirror_region *r, const struct call *c);
 void mirror_quiet(struct mirror_region *r, const struct call *c);
 void mirror_query_source(struct mirror *m, struct mirror_region *r, const struct call *c);
-void mirror_hear(struct mirror_region *r, int caller, u32 mute, u32 unproven,
-		 u64 earliest);
+void mirror_hear(struct mirror *m, struct mirror_region *r, int caller, u32 mute,
+		 u32 unproven, u64 earliest, u64 latest);
 void mirror_check_region(struct mirror_region *r);
 void mirror_open(struct mirror *m, const struct call *c);
 void mirror_query(struct mirror *m, struct mirror_region *r, const struct call *c);

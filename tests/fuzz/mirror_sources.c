@@ -63,22 +63,41 @@ void mirror_start(struct mirror_source *s, u64 now)
 	s->unread = s->handle >= 0;
 }
 
+/* The first of its leases whose transfer its end has not reached. */
+static struct transfer_fact *next_unseen(struct mirror_region *r, u32 source)
+{
+	struct transfer_fact *first = NULL;
+	u64 order = ~0ULL;
+
+	for (u32 i = 0; i < r->o.nr_transfers; i++) {
+		struct transfer_fact *t = &r->o.transfers[i];
+		struct lease_fact *l = oracle_find_lease(t, source);
+		u64 nr;
+
+		if (!l || !l->bound || l->seen)
+			continue;
+		nr = mirror_find(r, t->generation)->granted_as[l - t->leases];
+		if (nr > order)
+			continue;
+		order = nr;
+		first = t;
+	}
+	return first;
+}
+
 void mirror_end_source(struct mirror *m, struct mirror_region *r,
 		       struct mirror_source *s, u64 now)
 {
 	struct oracle_limits limits = mirror_limits(m);
+	struct transfer_fact *t;
 
 	oracle_revoke(&r->o, s->source);
 	mirror_start(s, now);
-	for (u32 i = 0; i < r->o.nr_transfers; i++) {
-		struct transfer_fact *t = &r->o.transfers[i];
-		struct lease_fact *l = oracle_find_lease(t, s->source);
-
-		if (!l || !l->bound || l->seen)
-			continue;
+	r->step++;
+	while ((t = next_unseen(r, s->source))) {
 		memset(&r->o.report, 0, sizeof(r->o.report));
 		oracle_end_lease(&r->o, t, s->source, &limits, now);
-		mirror_hear(r, -1, 0, 0, now);
+		mirror_hear(m, r, -1, 0, 0, now, now);
 	}
 	mirror_check_region(r);
 }
@@ -125,7 +144,7 @@ void mirror_settled(struct mirror_qp *qp, int err)
 	}
 }
 
-static void revoked(struct mirror_region *r, u32 source,
+static void revoked(struct mirror *m, struct mirror_region *r, u32 source,
 		    u32 evidence, u64 now)
 {
 	u32 i = 0;
@@ -138,7 +157,7 @@ static void revoked(struct mirror_region *r, u32 source,
 		if (l && l->bound) {
 			memset(&r->o.report, 0, sizeof(r->o.report));
 			oracle_revoke_lease(&r->o, t, source, evidence, now);
-			mirror_hear(r, -1, 0, 0, now);
+			mirror_hear(m, r, -1, 0, 0, now, now);
 		}
 		if (nr == r->o.nr_transfers)
 			i++;
@@ -158,7 +177,7 @@ static void lost(struct mirror_region *r, u32 source)
 }
 
 /* All are quiet: on the weakest of their grounds. One is lost: it is lost. */
-void mirror_conclude(struct mirror_region *r,
+void mirror_conclude(struct mirror *m, struct mirror_region *r,
 		     struct mirror_source *s, u64 now)
 {
 	u32 evidence = LKVFENCE_EVIDENCE_BACKING_GONE, nr_quiet = 0, nr_lost = 0;
@@ -174,8 +193,9 @@ void mirror_conclude(struct mirror_region *r,
 			evidence = qp->evidence;
 		agree(oracle_accepts(&r->o, qp->evidence));
 	}
+	r->step++;
 	if (nr_quiet == s->nr_qps)
-		revoked(r, s->source, evidence, now);
+		revoked(m, r, s->source, evidence, now);
 	else if (nr_lost)
 		lost(r, s->source);
 	mirror_check_region(r);

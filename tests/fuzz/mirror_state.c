@@ -51,6 +51,10 @@ void mirror_check_region(struct mirror_region *r)
 		/* The last one stays visible in quarantine. */
 		if (fact && fact->clock)
 			t->deadline = fact->clock;
+		if (!fact || fact->clock == t->clock)
+			continue;
+		t->clock = fact->clock;
+		t->clock_as = ++r->order;
 	}
 }
 
@@ -82,8 +86,8 @@ static void start_sources(struct mirror_region *r, u64 generation, u64 now)
 }
 
 /* Who hears of the oracle's report, and what. */
-void mirror_hear(struct mirror_region *r, int caller, u32 mute, u32 unproven,
-		 u64 earliest)
+void mirror_hear(struct mirror *m, struct mirror_region *r, int caller, u32 mute,
+		 u32 unproven, u64 earliest, u64 latest)
 {
 	const struct report *p = &r->o.report;
 	struct mirror_transfer *t;
@@ -97,6 +101,8 @@ void mirror_hear(struct mirror_region *r, int caller, u32 mute, u32 unproven,
 	t = mirror_find(r, p->generation);
 	agree(t && !t->released);
 	fact = oracle_find(&r->o, p->generation);
+	mirror_over(m, r, p->generation, fact ? fact->reason : p->reason, p->all_taken,
+		    earliest, latest);
 	tells = t->owner >= 0;
 	if (t->owner != caller)
 		mute = 0;
@@ -155,7 +161,7 @@ u32 mirror_unread(const struct mirror *m, int handle, bool transfers)
 		if (r->transfers[i].owner == handle)
 			n += transfers ? !!r->transfers[i].unread :
 				(u32)__builtin_popcount(r->transfers[i].unread);
-	return n + unread_sources(r, handle);
+	return n + unread_sources(r, handle) + mirror_unread_tickets(r, handle);
 }
 
 /* Sources come first, those that were revoked earlier before the others. */
@@ -220,6 +226,8 @@ void mirror_read(struct mirror *m, int handle, const struct lkvfence_event *e,
 	for (long i = 0; i < n; i++) {
 		if (unread_sources(r, handle))
 			read_source(r, handle, &e[i]);
+		else if (mirror_unread_tickets(r, handle))
+			mirror_read_ticket(m, r, handle, &e[i]);
 		else
 			read_one(m, r, handle, &e[i]);
 	}
@@ -230,38 +238,78 @@ void mirror_read(struct mirror *m, int handle, const struct lkvfence_event *e,
  */
 
 void mirror_expire_one(struct mirror *m, struct mirror_region *r,
-		       struct transfer_fact *fact, u64 earliest, u64 now)
+		       struct transfer_fact *fact, u64 earliest, u64 now, u64 latest)
 {
 	struct oracle_limits limits = mirror_limits(m);
 	u32 unproven = oracle_unproven(fact);
 
 	memset(&r->o.report, 0, sizeof(r->o.report));
 	agree(oracle_expire(&r->o, fact, &limits, now));
-	mirror_hear(r, -1, 0, unproven, earliest);
+	mirror_hear(m, r, -1, 0, unproven, earliest, latest);
 	mirror_check_region(r);
+}
+
+u64 mirror_next_clock(struct mirror_region *r)
+{
+	u64 transfers = oracle_next_clock(&r->o), pulls = mirror_pulls_clock(r);
+
+	return transfers < pulls ? transfers : pulls;
+}
+
+/* Of those whose time comes first the one of which that was said first. */
+static struct transfer_fact *first_due(struct mirror_region *r)
+{
+	u64 next = oracle_next_clock(&r->o), order = ~0ULL;
+	struct transfer_fact *first = NULL;
+
+	for (u32 i = 0; i < r->o.nr_transfers; i++) {
+		struct transfer_fact *fact = &r->o.transfers[i];
+		u64 clock_as = mirror_find(r, fact->generation)->clock_as;
+
+		if (fact->clock != next || clock_as >= order)
+			continue;
+		order = clock_as;
+		first = fact;
+	}
+	return first;
 }
 
 void mirror_expire(struct mirror *m, struct mirror_region *r, u64 now)
 {
-	u32 i;
-
-	while (r->exists && !r->blind && oracle_next_clock(&r->o) <= now) {
-		for (i = 0; r->o.transfers[i].clock != oracle_next_clock(&r->o); i++)
-			;
-		mirror_expire_one(m, r, &r->o.transfers[i], now, now);
-	}
+	r->step++;
+	while (!r->blind && mirror_tickets_clock(r) <= now)
+		mirror_expire_ticket(r, now, now);
+	while (r->exists && !r->blind && oracle_next_clock(&r->o) <= now)
+		mirror_expire_one(m, r, first_due(r), now, now, now);
+	while (r->exists && !r->blind && mirror_expire_grave(r, now))
+		;
 }
 
 /*
  * Handles
  */
 
+/* In the order in which it got them. */
+static struct mirror_transfer *first_owned(struct mirror_region *r, int handle)
+{
+	struct mirror_transfer *first = NULL;
+
+	for (u32 i = 0; i < r->nr; i++) {
+		struct mirror_transfer *t = &r->transfers[i];
+
+		if (t->owner == handle && (!first || t->owned_as < first->owned_as))
+			first = t;
+	}
+	return first;
+}
+
 void mirror_close(struct mirror *m, int handle, u64 earliest, u64 now)
 {
 	struct mirror_region *r = mirror_region(m, handle);
 	struct oracle_limits limits = mirror_limits(m);
-	u32 i = 0;
+	struct mirror_transfer *t;
 
+	r->step++;
 	m->handles[handle] = -1;
 	r->handles--;
 	for (u32 j = 0; j < r->o.nr_sources; j++) {
@@ -270,25 +318,21 @@ void mirror_close(struct mirror *m, int handle, u64 earliest, u64 now)
 		r->sources[j].handle = -1;
 		r->sources[j].unread = false;
 	}
-	while (i < r->nr && !r->blind) {
-		struct mirror_transfer *t = &r->transfers[i];
+	if (!r->blind)
+		mirror_close_tickets(r, handle);
+	while (!r->blind && (t = first_owned(r, handle))) {
 		struct transfer_fact *fact = oracle_find(&r->o, t->generation);
-		u32 nr = r->nr;
 
-		if (t->owner == handle) {
-			t->unread = 0;
-			t->owner = -1;
-			if (t->released)
-				forget(r, t);
-		}
-		if (fact && t->owner < 0 && fact->state == LKVFENCE_STATE_WAITING) {
-			memset(&r->o.report, 0, sizeof(r->o.report));
-			oracle_abort(&r->o, fact, LKVFENCE_REASON_ORPHANED, 0, 0,
-				     &limits, now);
-			mirror_hear(r, -1, 0, 0, earliest);
-		}
-		if (nr == r->nr)
-			i++;
+		t->unread = 0;
+		t->owner = -1;
+		if (t->released)
+			forget(r, t);
+		if (!fact || !oracle_alive(fact))
+			continue;
+		memset(&r->o.report, 0, sizeof(r->o.report));
+		oracle_abort(&r->o, fact, LKVFENCE_REASON_ORPHANED, 0, 0,
+			     &limits, now);
+		mirror_hear(m, r, -1, 0, 0, earliest, now);
 	}
 	retire(r);
 	mirror_check_region(r);
@@ -446,6 +490,9 @@ static void stat_sums(const struct lkvfence_stat *s)
 	agree(s->slots_quarantined <= s->slots_held && s->slots_held <= s->slots_taken);
 	agree(s->slots_taken <= s->slots && s->transfers_held <= s->transfers_alive);
 	agree(s->transfers_quarantined <= s->transfers_held);
+	agree(s->transfers_ready + s->transfers_held <= s->transfers_alive);
+	/* L6: each pull has its answer, or waits for it. */
+	agree(s->pulls == s->tickets + s->pulls_granted + s->pulls_refused + s->pulls_closed);
 	agree(s->revokes_failed <= s->begun && s->revokes <= s->begun);
 	/* L7: what was released without proof had leases, and nothing else had. */
 	agree(!s->evidence[LKVFENCE_EVIDENCE_NONE]);
@@ -509,6 +556,7 @@ void mirror_stat(struct mirror *m, struct mirror_region *r,
 	agree(s->sources_lost == o->sources_lost && s->mismatches == o->mismatches);
 	agree(s->strays == o->strays && s->strays_late == o->strays_late);
 	agree(!memcmp(s->evidence, o->evidence, sizeof(s->evidence)));
+	mirror_stat_pulls(r, s);
 }
 
 static struct transfer_fact *find_next(struct oracle *o, u64 generation)
@@ -569,7 +617,8 @@ static u32 flags_of(struct oracle *o, const struct mirror_transfer *t,
 	       (t->owner < 0 ? LKVFENCE_TRANSFER_ORPHANED : 0) |
 	       (t->owner == handle ? LKVFENCE_TRANSFER_MINE : 0) |
 	       (fact->revoking ? LKVFENCE_TRANSFER_REVOKING : 0) |
-	       (oracle_revocable(o, fact) ? LKVFENCE_TRANSFER_REVOCABLE : 0);
+	       (oracle_revocable(o, fact) ? LKVFENCE_TRANSFER_REVOCABLE : 0) |
+	       (fact->offered ? LKVFENCE_TRANSFER_OFFERED : 0);
 }
 
 static void check_query(struct oracle *o, const struct mirror_transfer *t,

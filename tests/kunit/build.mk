@@ -18,7 +18,7 @@ kunit-module:
 	ln -sf $(CURDIR)/tests/kunit/*.[ch] $$dir/kunit/ && \
 	$(MAKE) -C $$kernel/headers M=$$dir modules
 
-# KUnit: fence, region, event, clock; source, revoke, slow, on fake queue pairs.
+# KUnit: fence, region, event, clock; source, revoke, slow, pull, on fake queue pairs.
 check-kunit: kunit-module
 	tests/vm/run --kernel debug --no-module --no-rdma --timeout 900 -- tests/kunit/run
 

@@ -36,7 +36,7 @@ leaks_end() {
 # created == destroyed, for each kind of object; some at least were created
 objects() {
 	local kind created destroyed
-	for kind in regions handles transfers leases sources; do
+	for kind in regions handles transfers leases sources offers tickets; do
 		created=$(cat "/sys/class/misc/lkvfence/objects/${kind}_created")
 		destroyed=$(cat "/sys/class/misc/lkvfence/objects/${kind}_destroyed")
 		[ "${created:-0}" -gt 0 ] && [ "$created" = "$destroyed" ]

@@ -32,6 +32,7 @@
 #define __exit
 #define __must_check
 #define __iomem
+#define likely(cond)		(cond)
 #define unlikely(cond)		(cond)
 #define ERESTARTSYS	512
 #define HZ		250
@@ -99,6 +100,16 @@ static inline void list_add(struct list_head *node, struct list_head *head)
 	head->next = node;
 }
 
+static inline void list_splice_init(struct list_head *from, struct list_head *to)
+{
+	while (!list_empty(from)) {
+		struct list_head *node = from->prev;
+
+		list_del(node);
+		list_add(node, to);
+	}
+}
+
 /* As tests/shim has it, but for entries in zeroed memory too. */
 static inline void shim_add_tail(struct list_head *node, struct list_head *head)
 {
@@ -130,6 +141,9 @@ struct rb_node *shim_next_postorder(struct rb_node *node);
 	struct rb_node *shim_node = (node);			\
 	shim_node ? rb_entry(shim_node, type, member) : NULL;	\
 })
+#ifndef rb_entry_safe
+#define rb_entry_safe(ptr, type, member)	shim_entry_or_null(ptr, type, member)
+#endif
 #define rbtree_postorder_for_each_entry_safe(pos, n, root, field)	\
 	for (pos = shim_entry_or_null(shim_deepest((root)->rb_node),	\
 				      __typeof__(*pos), field);		\
@@ -143,6 +157,17 @@ struct rb_node *shim_next_postorder(struct rb_node *node);
  */
 
 #define smp_mb()		((void)0)
+#define xchg(p, v) ({				\
+	__typeof__(*(p)) xchg_old = *(p);	\
+	*(p) = (v);				\
+	xchg_old;				\
+})
+#define cmpxchg(p, old, v) ({			\
+	__typeof__(*(p)) cmpxchg_old = *(p);	\
+	if (cmpxchg_old == (old))		\
+		*(p) = (v);			\
+	cmpxchg_old;				\
+})
 
 typedef struct { s64 counter; } atomic64_t;
 
@@ -169,6 +194,7 @@ void mutex_lock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 bool mutex_trylock(struct mutex *m);
 int mutex_lock_interruptible(struct mutex *m);
+#define mutex_lock_nest_lock(m, outer)	((void)(outer), mutex_lock(m))
 void mutex_destroy(struct mutex *m);
 
 typedef struct { bool locked; } spinlock_t;
@@ -290,6 +316,7 @@ bool mod_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
 		      unsigned long delay);
 bool queue_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
 			unsigned long delay);
+bool cancel_delayed_work(struct delayed_work *work);
 
 /*
  * Objects and files
@@ -415,6 +442,7 @@ bool in_egroup_p(kgid_t gid);
 bool capable(int cap);
 bool signal_pending(struct task_struct *task);
 #define uid_eq(a, b)		((a).val == (b).val)
+#define uid_lt(a, b)		((a).val < (b).val)
 #define get_task_comm(buf, task) \
 	((void)memcpy(buf, (task)->comm, sizeof((task)->comm)))
 ssize_t strscpy(char *to, const char *from, size_t size);
@@ -448,6 +476,9 @@ int kstrtouint(const char *s, unsigned int base, unsigned int *res);
 int param_get_uint(char *buf, const struct kernel_param *kp);
 int wait_for_random_bytes(void);
 void get_random_bytes(void *buf, size_t len);
+
+void sort(void *base, size_t n, size_t size, int (*cmp)(const void *a, const void *b),
+	  void *swap);
 
 /* The test reaches a parameter as shim_param_NAME, the init as shim_init(). */
 #define module_param_cb(name, o, a, mode) \

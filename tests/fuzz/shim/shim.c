@@ -539,6 +539,13 @@ struct rb_node *shim_next_postorder(struct rb_node *node)
 	return parent;
 }
 
+void sort(void *base, size_t n, size_t size, int (*cmp)(const void *a, const void *b),
+	  void *swap)
+{
+	shim_assert(!swap);
+	qsort(base, n, size, cmp);
+}
+
 struct hlist_node **shim_hash(struct hlist_head *table, u32 nr, u32 key)
 {
 	shim_assert(nr_held && is_bound(held[nr_held - 1]));

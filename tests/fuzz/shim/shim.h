@@ -73,7 +73,8 @@ extern struct shim shim;
 extern const struct kernel_param shim_param_timeout_default_ms, shim_param_timeout_min_ms,
 	shim_param_timeout_max_ms, shim_param_max_slots, shim_param_max_regions,
 	shim_param_max_transfers, shim_param_max_sources, shim_param_settle_ms,
-	shim_param_revoke_timeout_ms;
+	shim_param_revoke_timeout_ms, shim_param_max_pulls, shim_param_max_tombstones,
+	shim_param_unclaimed_ms, shim_param_tombstone_ms;
 
 /* Forget the last call's plan and record. */
 void shim_call_begin(void);

@@ -104,6 +104,19 @@ bool queue_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
 	return !work->work.pending && !mod_delayed_work(wq, work, delay);
 }
 
+bool cancel_delayed_work(struct delayed_work *work)
+{
+	struct delayed_work **link = &shim.delayed;
+
+	if (!work->work.pending)
+		return false;
+	while (*link != work)
+		link = &(*link)->next;
+	*link = work->next;
+	work->work.pending = false;
+	return true;
+}
+
 bool shim_is_running(const struct delayed_work *work)
 {
 	for (u32 i = 0; i < shim.nr_running; i++)
