@@ -20,6 +20,7 @@
 #include "compat.h"
 #include "event.h"
 #include "main.h"
+#include "peer.h"
 #include "region.h"
 #include "source.h"
 #include "ticket.h"
@@ -257,6 +258,9 @@ struct handle *handle_alloc(struct region *r)
 	INIT_LIST_HEAD(&h->unread_sources);
 	h->tickets = RB_ROOT;
 	INIT_LIST_HEAD(&h->unread_tickets);
+	INIT_LIST_HEAD(&h->watches);
+	INIT_LIST_HEAD(&h->claims);
+	INIT_LIST_HEAD(&h->unread_peers);
 	init_waitqueue_head(&h->wait);
 	mutex_init(&h->read_lock);
 	spin_lock_init(&h->spare_lock);
@@ -304,6 +308,7 @@ void handle_free(struct handle *h)
 	struct fence_limits limits = param_limits();
 	struct transfer *t;
 
+	peers_leave(h);
 	while (!orphan_some(h, &limits))
 		cond_resched();
 	/* Nobody owns anything through it any more: no spare comes back. */
@@ -552,8 +557,10 @@ static void leave(struct region *r, u32 handles)
 		kobject_del(&r->kobj);
 	}
 	mutex_unlock(&regions_lock);
-	if (unused)
+	if (unused) {
+		peers_put(r);
 		region_put(r);
+	}
 }
 
 void region_retire(struct region *r)

@@ -54,6 +54,7 @@ static int do_info(struct handle *h, void *argp)
 		.tombstone_ns		= param_pull_limits().tombstone_ns,
 		.max_tombstones		= param_pull_limits().max_tombstones,
 		.max_pulls		= param_max_pulls(),
+		.max_peers		= param_max_peers(),
 		.version		= LKVFENCE_MODULE_VERSION,
 	};
 	return 0;
@@ -157,7 +158,7 @@ static int do_open(struct lkvfence_open *arg, void __user *uarg, size_t size)
 
 /* The ABI, for good: structs grow at the end, and these are those of ABI 1. */
 static_assert(sizeof(struct lkvfence_range) == 8);
-static_assert(sizeof(struct lkvfence_info) == 144);
+static_assert(sizeof(struct lkvfence_info) == 152);
 static_assert(sizeof(struct lkvfence_open) == 112);
 static_assert(sizeof(struct lkvfence_stat) == 592);
 static_assert(sizeof(struct lkvfence_begin) == 96);
@@ -178,6 +179,7 @@ static_assert(sizeof(struct lkvfence_query_source) == 112);
 static_assert(sizeof(struct lkvfence_ready) == 40);
 static_assert(sizeof(struct lkvfence_pull) == 56);
 static_assert(sizeof(struct lkvfence_withdraw) == 16);
+static_assert(sizeof(struct lkvfence_peer) == 200);
 
 union command_arg {
 	u32 size;
@@ -198,13 +200,15 @@ union command_arg {
 	struct lkvfence_ready ready;
 	struct lkvfence_pull pull;
 	struct lkvfence_withdraw withdraw;
+	struct lkvfence_peer peer;
 };
 
 /**
  * struct command - how a command's struct is copied, and who does it
  * @size: of its struct, as we know it
  * @least: of its struct in ABI 1
- * @run: does it; @arg is written back when it returns 0, -EBUSY or -EEXIST
+ * @run: does it; @arg is written back when it returns 0, or what says why; see
+ *	answers()
  */
 struct command {
 	size_t size;
@@ -220,7 +224,7 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_stat, refused_early, call_stat),
 	COMMAND(lkvfence_begin, state, call_begin),
 	COMMAND(lkvfence_begin, state, call_hold),
-	COMMAND(lkvfence_take, pad, call_take),
+	COMMAND(lkvfence_take, peer, call_take),
 	COMMAND(lkvfence_return, nr_accepted, call_return),
 	COMMAND(lkvfence_abort, nr_ended, call_abort),
 	COMMAND(lkvfence_release, pad, call_release),
@@ -233,6 +237,8 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_ready, deadline_ns, call_ready),
 	COMMAND(lkvfence_pull, ticket, call_pull),
 	COMMAND(lkvfence_withdraw, ticket, call_withdraw),
+	[LKVFENCE_IOC_PEER - LKVFENCE_IOC_STAT] =
+		COMMAND(lkvfence_peer, stale, call_peer),
 };
 
 static const struct command info_command = COMMAND(lkvfence_info, version, do_info);
@@ -304,6 +310,13 @@ static ssize_t copy_arg(union command_arg *arg, const struct command *cmd,
 	return size;
 }
 
+/* Errors of commands whose out members tell more. Others' are as they were. */
+static bool answers(int err)
+{
+	return !err || err == -EBUSY || err == -EEXIST || err == -EAGAIN ||
+	       err == -EALREADY;
+}
+
 static long run_command(const struct command *cmd, struct handle *h,
 			void __user *uarg)
 {
@@ -318,7 +331,7 @@ static long run_command(const struct command *cmd, struct handle *h,
 		return do_open(&arg.open, uarg, size);
 
 	err = cmd->run(h, &arg);
-	if (err && err != -EBUSY && err != -EEXIST)
+	if (!answers(err))
 		return err;
 	if (size == cmd->size ?
 	    words_to_user(uarg, (u64 *)&arg, size / sizeof(u64)) :
@@ -349,8 +362,10 @@ static long handle_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return run_command(&info_command, NULL, (void __user *)arg);
 	if (nr >= max)
 		return -ENOTTY;
-	return run_command(&commands[array_index_nospec(nr, max)], h,
-			   (void __user *)arg);
+	nr = array_index_nospec(nr, max);
+	if (!commands[nr].run)
+		return -ENOTTY;
+	return run_command(&commands[nr], h, (void __user *)arg);
 }
 
 static int handle_release(struct inode *inode, struct file *file)

@@ -55,6 +55,7 @@ CHECK_PACKAGES := gcc g++ libc6-dev libcmocka-dev man-db mandoc jq python3 pkg-c
 
 include tests/unit/fence/build.mk
 include tests/unit/cases/build.mk
+include tests/unit/peer/build.mk
 include tests/unit/lib/build.mk
 include tests/unit/tools/build.mk
 include tests/model/build.mk
