@@ -95,6 +95,7 @@ const char *lkvfence_event_name(uint32_t type)
 		[LKVFENCE_EVENT_QUARANTINED]	= "quarantined",
 		[LKVFENCE_EVENT_RELEASED]	= "released",
 		[LKVFENCE_EVENT_REVOKE]		= "revoke",
+		[LKVFENCE_EVENT_PEER]		= "peer",
 	};
 
 	return NAME(names, type);

@@ -118,6 +118,8 @@ static size_t size_of(unsigned long cmd)
 		return sizeof(struct lkvfence_report);
 	case LKVFENCE_IOC_QUERY_SOURCE:
 		return sizeof(struct lkvfence_query_source);
+	case LKVFENCE_IOC_PEER:
+		return sizeof(struct lkvfence_peer);
 	}
 	fail_msg("no such command: %#lx", cmd);
 	return 0;

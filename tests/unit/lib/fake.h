@@ -32,6 +32,7 @@ union fake_arg {
 	struct lkvfence_quiet quiet;
 	struct lkvfence_report report;
 	struct lkvfence_query_source query_source;
+	struct lkvfence_peer peer;
 };
 
 struct fake {

@@ -16,14 +16,15 @@
 #define AT(type, member, n)	CHECK(offsetof(struct type, member) == (n))
 
 SIZE(lkvfence_range, 8);
-SIZE(lkvfence_info, 120);
+SIZE(lkvfence_info, 152);
 AT(lkvfence_info, features, 16);
 AT(lkvfence_info, timeout_default_ns, 40);
 AT(lkvfence_info, settle_ns, 64);
 AT(lkvfence_info, revoke_ns, 72);
 AT(lkvfence_info, max_sources, 80);
 AT(lkvfence_info, max_qps, 84);
-AT(lkvfence_info, version, 88);
+AT(lkvfence_info, max_peers, 112);
+AT(lkvfence_info, version, 120);
 SIZE(lkvfence_open, 112);
 AT(lkvfence_open, slot_size, 72);
 AT(lkvfence_open, fd, 96);
@@ -82,6 +83,17 @@ SIZE(lkvfence_report, 24);
 AT(lkvfence_report, generation, 8);
 AT(lkvfence_report, kind, 16);
 AT(lkvfence_report, nr_slots, 20);
+SIZE(lkvfence_peer, 200);
+AT(lkvfence_peer, op, 8);
+AT(lkvfence_peer, id, 12);
+AT(lkvfence_peer, name, 16);
+AT(lkvfence_peer, session, 80);
+AT(lkvfence_peer, probe, 96);
+AT(lkvfence_peer, state, 112);
+AT(lkvfence_peer, pad, 124);
+AT(lkvfence_peer, since_ns, 128);
+AT(lkvfence_peer, failures, 152);
+AT(lkvfence_peer, stale, 192);
 
 /* what a region may accept: all that the ABI knows, but NONE and TIMEOUT */
 CHECK((1 << LKVFENCE_NR_EVIDENCE) - 4 == LKVFENCE_ACCEPT_ALL);

@@ -422,11 +422,30 @@ static void random_walks(void **state)
 	}
 }
 
+/* Who claims again has one claim, the last one. */
+static void older_claim(void **state)
+{
+	struct peer_state p;
+
+	(void)state;
+	peer_init(&p, 0, 1, 0);
+	assert_int_equal(peer_fail(&p, 0, 0, 0, 1), 0);
+	assert_int_equal(peer_probe(&p, &a, 5, INTERVAL, 1), 0);
+	assert_int_equal(peer_probe(&p, &a, 6, INTERVAL, INTERVAL), -EBUSY);
+	assert_int_equal(peer_probe(&p, &a, 6, INTERVAL, INTERVAL + 1), 0);
+	assert_int_equal(peer_probed(&p, &a, 5, INTERVAL, INTERVAL + 1), -ESTALE);
+	assert_int_equal(peer_recover(&p, 0, 0, &a, 5, INTERVAL + 1), -ESTALE);
+	assert_true(p.failed && p.probe == 6);
+	assert_int_equal(peer_recover(&p, 0, 0, &a, 6, INTERVAL + 1), 0);
+	assert_false(p.failed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_orders),
 		cmocka_unit_test(random_walks),
+		cmocka_unit_test(older_claim),
 	};
 
 	return cmocka_run_group_tests_name("peer-orders", tests, NULL, NULL);
