@@ -374,6 +374,8 @@ static void describe(const struct fence_transfer *ft, const struct handle *h,
 		     (ft->revoking ? LKVFENCE_TRANSFER_REVOKING : 0) |
 		     (fence_revocable(ft) ? LKVFENCE_TRANSFER_REVOCABLE : 0) |
 		     (ft->offered ? LKVFENCE_TRANSFER_OFFERED : 0) |
+		     (ft->grouped ? LKVFENCE_TRANSFER_GROUPED : 0) |
+		     (ft->gathered ? LKVFENCE_TRANSFER_GATHERED : 0) |
 		     (t->owner == h ? LKVFENCE_TRANSFER_MINE : 0);
 	arg->nr_slots = ft->nr_slots;
 	arg->begun_ns = ft->begun_ns;

@@ -58,6 +58,8 @@ enum object {
 	OBJECT_SOURCE,
 	OBJECT_OFFER,		/* tombstones too */
 	OBJECT_TICKET,
+	OBJECT_GROUP,
+	OBJECT_MEMBER,
 	OBJECT_PEER,
 	NR_OBJECTS,
 };

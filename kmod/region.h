@@ -18,6 +18,9 @@
  *   bound_lock          in source.c: the table of bound QPs; nothing is taken
  *                       under it
  *
+ * and, in group.c: group->lock, then groups_lock, or region->lock; of these
+ * several at once, in the order of their addresses.
+ *
  * A region is referenced by the table while it has handles or unreleased
  * transfers, by each handle, by each source, and by work that is queued for it. A transfer is
  * referenced by the fence until released, and by its owner's event queue until
@@ -140,6 +143,7 @@ struct handle {
  * @pending: FENCE_NEWS_* to read
  * @pid: who began it, in the initial PID namespace
  * @comm: that process's name
+ * @member: what it is in a group, or NULL
  * @small: it may be a handle's spare when it is over
  * @nr_leases: leases that were granted at the beginning
  * @leases: these; others are allocated one by one
@@ -153,6 +157,7 @@ struct transfer {
 	u32 pending;
 	pid_t pid;
 	char comm[LKVFENCE_COMM_LEN];
+	struct member *member;
 	bool small;
 	u32 nr_leases;
 	struct fence_lease *leases;
@@ -253,6 +258,9 @@ struct transfer *transfer_alloc(struct handle *h, u32 nr_ranges, u32 nr_leases);
  * @h: the handle that may keep it, or NULL
  */
 void transfer_free(struct transfer *t, struct handle *h);
+
+/* Free what a handle that closes has kept. */
+void transfers_forget_spare(struct handle *h);
 
 struct fence_lease *lease_alloc(void);
 void lease_free(struct fence_lease *lease);

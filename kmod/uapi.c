@@ -16,6 +16,7 @@
 #include "calls.h"
 #include "compat.h"
 #include "event.h"
+#include "group.h"
 #include "main.h"
 #include "rdma.h"
 #include "region.h"
@@ -54,6 +55,7 @@ static int do_info(struct handle *h, void *argp)
 		.tombstone_ns		= param_pull_limits().tombstone_ns,
 		.max_tombstones		= param_pull_limits().max_tombstones,
 		.max_pulls		= param_max_pulls(),
+		.max_members		= MAX_MEMBERS,
 		.max_peers		= param_max_peers(),
 		.version		= LKVFENCE_MODULE_VERSION,
 	};
@@ -160,7 +162,7 @@ static int do_open(struct lkvfence_open *arg, void __user *uarg, size_t size)
 static_assert(sizeof(struct lkvfence_range) == 8);
 static_assert(sizeof(struct lkvfence_info) == 152);
 static_assert(sizeof(struct lkvfence_open) == 112);
-static_assert(sizeof(struct lkvfence_stat) == 592);
+static_assert(sizeof(struct lkvfence_stat) == 616);
 static_assert(sizeof(struct lkvfence_begin) == 96);
 static_assert(sizeof(struct lkvfence_take) == 24);
 static_assert(sizeof(struct lkvfence_return_item) == 24);
@@ -179,6 +181,7 @@ static_assert(sizeof(struct lkvfence_query_source) == 112);
 static_assert(sizeof(struct lkvfence_ready) == 40);
 static_assert(sizeof(struct lkvfence_pull) == 56);
 static_assert(sizeof(struct lkvfence_withdraw) == 16);
+static_assert(sizeof(struct lkvfence_join) == 32);
 static_assert(sizeof(struct lkvfence_peer) == 200);
 
 union command_arg {
@@ -200,6 +203,7 @@ union command_arg {
 	struct lkvfence_ready ready;
 	struct lkvfence_pull pull;
 	struct lkvfence_withdraw withdraw;
+	struct lkvfence_join join;
 	struct lkvfence_peer peer;
 };
 
@@ -221,7 +225,7 @@ struct command {
 
 /* By number, less that of STAT. */
 static const struct command commands[] = {
-	COMMAND(lkvfence_stat, refused_early, call_stat),
+	COMMAND(lkvfence_stat, ended_by_group, call_stat),
 	COMMAND(lkvfence_begin, state, call_begin),
 	COMMAND(lkvfence_begin, state, call_hold),
 	COMMAND(lkvfence_take, peer, call_take),
@@ -237,8 +241,8 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_ready, deadline_ns, call_ready),
 	COMMAND(lkvfence_pull, ticket, call_pull),
 	COMMAND(lkvfence_withdraw, ticket, call_withdraw),
-	[LKVFENCE_IOC_PEER - LKVFENCE_IOC_STAT] =
-		COMMAND(lkvfence_peer, stale, call_peer),
+	COMMAND(lkvfence_join, pad, call_join),
+	COMMAND(lkvfence_peer, stale, call_peer),
 };
 
 static const struct command info_command = COMMAND(lkvfence_info, version, do_info);
@@ -362,10 +366,8 @@ static long handle_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return run_command(&info_command, NULL, (void __user *)arg);
 	if (nr >= max)
 		return -ENOTTY;
-	nr = array_index_nospec(nr, max);
-	if (!commands[nr].run)
-		return -ENOTTY;
-	return run_command(&commands[nr], h, (void __user *)arg);
+	return run_command(&commands[array_index_nospec(nr, max)], h,
+			   (void __user *)arg);
 }
 
 static int handle_release(struct inode *inode, struct file *file)
