@@ -82,3 +82,4 @@ LIB_LDCONFIG = if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 -include $(LIB_OBJ:.o=.d)
 include lib/watch/build.mk
 include lib/verbs/build.mk
+include lib/probe/build.mk
