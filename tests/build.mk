@@ -67,6 +67,7 @@ include tests/kunit/build.mk
 include tests/mutants/build.mk
 include tests/rdma/build.mk
 include tests/verbs/build.mk
+include tests/probe/build.mk
 include tests/matrix/build.mk
 
 .PHONY: check-install check-vm-selftest

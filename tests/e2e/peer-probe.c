@@ -156,7 +156,7 @@ static int tries(void *arg)
 		return 2;
 	err = probe(own, LONG_MS, &one);
 	c = err == 0 ? 'y' : err == -EBUSY ? 'n' : '?';
-	if (write(fds[3], &c, 1) != 1 || read(fds[0], &c, 1) != 1)
+	if (write(fds[3], &c, 1) != 1 || read(fds[4], &c, 1) != 1)
 		return 2;
 	return 0;
 }
@@ -166,11 +166,11 @@ static void one_of_many(void)
 	char go[CHILDREN] = { 0 }, answers[CHILDREN];
 	unsigned int i, round, yes, no, good = 0;
 	pid_t pids[CHILDREN];
-	int fds[4];
+	int fds[6];
 
 	for (round = 0; round < 10; round++) {
 		need(!lkvfence_peer_failed(f, "probed", 0), "FAILED");
-		need(!pipe(fds) && !pipe(fds + 2), "pipes");
+		need(!pipe(fds) && !pipe(fds + 2) && !pipe(fds + 4), "pipes");
 		for (i = 0; i < CHILDREN; i++) {
 			pids[i] = fork();
 			need(pids[i] >= 0, "fork");
@@ -183,11 +183,11 @@ static void one_of_many(void)
 			yes += answers[i] == 'y';
 			no += answers[i] == 'n';
 		}
-		need(write(fds[1], go, CHILDREN) == CHILDREN, "end");
+		need(write(fds[5], go, CHILDREN) == CHILDREN, "end");
 		for (i = 0; i < CHILDREN; i++)
 			need(!status_of(pids[i]), "a child that ends well");
 		good += yes == 1 && no == CHILDREN - 1;
-		for (i = 0; i < 4; i++)
+		for (i = 0; i < 6; i++)
 			close(fds[i]);
 		need(!lkvfence_peer_recovered(f, "probed", 0), "RECOVERED");
 	}
