@@ -28,6 +28,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+/* A call and a struct share a name, as stat(2) does; g++ -Wshadow minds that. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
 struct lkvfence_prober;
@@ -223,6 +226,7 @@ void lkvfence_responder_stop(struct lkvfence_responder *responder);
 const char *lkvfence_probe_errmsg(void);
 
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 
@@ -231,9 +235,8 @@ const char *lkvfence_probe_errmsg(void);
  * catches it, and the probe has failed; without, it ends the process.
  */
 #ifdef __cpp_exceptions
-static inline int lkvfence_probe_caught(lkvfence_probe_fn fn,
-					const struct lkvfence_probe *probe,
-					void *arg)
+inline int lkvfence_probe_caught(lkvfence_probe_fn fn,
+				 const struct lkvfence_probe *probe, void *arg)
 {
 	try {
 		return fn(probe, arg);

@@ -11,7 +11,8 @@
 #include "e2e.h"
 
 #define CHILDREN	4
-#define INTERVAL_MS	50
+/* So long that a probe that doesn't hang is over before, on a busy machine, too. */
+#define INTERVAL_MS	3000
 
 /* Seen by all processes. */
 static struct shared {
@@ -111,15 +112,15 @@ static void one_probes(void)
 
 	check(!calls(), "a healthy peer isn't probed");
 	need(!lkvfence_peer_failed(f, "shared", 0), "FAILED");
-	wait_calls(6);
+	wait_calls(3);
 	gives(atomic_load(&shared->most), 1, "of %u processes one probes at a time", CHILDREN);
 	p = look();
-	check(p.state == LKVFENCE_PEER_FAILED && p.probes >= 6 && !p.recoveries,
+	check(p.state == LKVFENCE_PEER_FAILED && p.probes >= 3 && !p.recoveries,
 	      "probes that fail change nothing");
 	atomic_store(&shared->result, 0);
 	check(until(look().state == LKVFENCE_PEER_HEALTHY), "one that succeeds does, for all");
 	p = look();
-	check(p.recoveries == 1 && !p.stale, "once");
+	gives(p.recoveries, 1, "once");
 	check(logged_words("peer shared of uid 0", "recovered"), "the kernel's log tells");
 }
 
@@ -145,7 +146,7 @@ static void killed(void)
 	atomic_store(&shared->stuck, -1);
 	atomic_store(&shared->inside, 0);
 	atomic_store(&shared->most, 0);
-	wait_calls(3);
+	wait_calls(2);
 	check(look().pid != prober, "is killed: others go on");
 	gives(atomic_load(&shared->most), 1, "one at a time");
 	atomic_store(&shared->result, 0);
@@ -170,7 +171,7 @@ static void hung(void)
 	}
 	need(i < CHILDREN, "one that hangs");
 	before = atomic_load(&shared->calls[i]);
-	wait_calls(6);
+	wait_calls(3);
 	gives(atomic_load(&shared->calls[i]), before, "the one that hangs isn't started again");
 	check(calls() > before, "others probe in its place");
 	atomic_store(&shared->result, 0);

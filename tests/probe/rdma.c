@@ -97,13 +97,22 @@ static void silent_one(void)
 	close(fds[1]);
 }
 
+static void tell(const struct lkvfence_probed *probed, void *arg)
+{
+	(void)arg;
+	note("a probe of %s: %s", probed->peer,
+	     probed->result ? strerror(-probed->result) : "success");
+}
+
 static void flaps(struct lkvfence *f, struct lkvfence_responder *r)
 {
 	struct sockaddr_in address = at(lkvfence_responder_port(r));
 	struct lkvfence_probe_target target = {
-		.address = (struct sockaddr *)&address, .timeout_ms = 400,
+		.address = (struct sockaddr *)&address, .timeout_ms = 4000,
 	};
-	struct lkvfence_prober_attr attr = { .fence = f, .interval_ns = 500 * MS };
+	struct lkvfence_prober_attr attr = {
+		.fence = f, .interval_ns = 5000 * MS, .probed = tell,
+	};
 	struct lkvfence_prober_peer peer = {
 		.name = "far", .probe = lkvfence_probe_rdma, .arg = &target,
 	};
