@@ -132,6 +132,7 @@ static struct transfer *copy_transfer(struct handle *h,
 	t->pid = current->tgid;
 	/* For people to read: renaming meanwhile may mix two names, no more. */
 	memcpy(t->comm, current->group_leader->comm, sizeof(t->comm) - 1);
+	t->comm[sizeof(t->comm) - 1] = '\0';
 
 	err = copy_ranges(t, u64_to_user_ptr(arg->ranges));
 	if (!err)

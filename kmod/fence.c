@@ -431,6 +431,8 @@ int fence_ready(struct fence *f, struct fence_transfer *t, u64 ttl_ns,
 		f->transfers_ready++;
 	}
 	stop_clock(f, t);
+	/* Whoever asks is not told of a time that won't come. */
+	t->clock.expires = 0;
 	if (ttl_ns)
 		set_clock(f, t, now + ttl_ns);
 	return 0;

@@ -303,6 +303,12 @@ void pull_over(struct pulls *p, struct fence_transfer *t,
 	list_for_each_entry_safe(k, next, &o->tickets, waiting)
 		answer(p, k, o->generation, t->reason, now);
 	p->nr_offers--;
+	if (o->reason != LKVFENCE_REASON_NONE) {
+		/* The tag's next use was aborted meanwhile. */
+		o->generation = 0;
+		bury(p, o, o->reason, limits, now);
+		return;
+	}
 	/* Nobody is left who could come late. */
 	if (t->reason == LKVFENCE_REASON_FINISHED && fence_all_taken(t))
 		drop(p, o);
@@ -325,6 +331,10 @@ void pull_ask(struct pulls *p, struct pull_ticket *k, u64 unclaimed_ns,
 			return;
 		}
 	} else if (o && !is_early(o) && o->generation <= k->generation) {
+		if (o->transfer && o->reason != LKVFENCE_REASON_NONE) {
+			answer(p, k, 0, o->reason, now);
+			return;
+		}
 		o = NULL;
 	}
 
@@ -370,10 +380,16 @@ bool pull_abort_early(struct pulls *p, struct pull_offer *o, u64 tag, u64 after,
 	/* Abort may come twice; the second one must not hit the tag's next use. */
 	if (old && (is_early(old) || old->generation > after))
 		return false;
+	refuse_unclaimed(p, tag, reason, now);
+	if (old && old->transfer) {
+		/* It is not meant, and keeps its place for as long as it lives. */
+		if (old->reason == LKVFENCE_REASON_NONE)
+			old->reason = reason;
+		return false;
+	}
 	o->tag = tag;
 	replace(p, o);
 	bury(p, o, reason, limits, now);
-	refuse_unclaimed(p, tag, reason, now);
 	return true;
 }
 

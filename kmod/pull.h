@@ -32,7 +32,8 @@
  * @tag: its tag
  * @generation: its generation; 0: no such transfer was begun, it was aborted early
  * @forget_ns: of a tombstone: when it is forgotten
- * @reason: of a tombstone: enum lkvfence_reason
+ * @reason: of a tombstone: enum lkvfence_reason. Before: NONE, or why its tag's
+ *	next use was aborted early: then that is what its tombstone tells
  * @spent: of one that was aborted early: it has refused a BEGIN
  */
 struct pull_offer {
@@ -224,7 +225,7 @@ void pull_withdraw(struct pulls *p, struct pull_ticket *k, u64 now);
 void pull_close(struct pulls *p, struct pull_ticket *k);
 
 /**
- * pull_abort_early() - a tag is aborted that no transfer has which has not ended
+ * pull_abort_early() - a tag is aborted, and no transfer that is meant has it
  * @p: the pulls
  * @o: memory for a tombstone
  * @tag: the tag
@@ -234,7 +235,8 @@ void pull_close(struct pulls *p, struct pull_ticket *k);
  * @now: the time
  *
  * Where the tombstone of that tag is of what is meant, this is a repetition and
- * changes nothing. Otherwise tickets for the tag are refused.
+ * changes nothing. Otherwise tickets for the tag are refused. Where a transfer
+ * that is not meant has the tag, the tombstone is there when that has ended.
  *
  * Return: whether @o is in use.
  */

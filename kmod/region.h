@@ -111,6 +111,8 @@ struct region {
  *	@unread_peers; written under region->lock, poll(2) looks without
  * @wait: readers
  * @read_lock: see above
+ * @hot: one of @spare, taken and put without a lock: who has one transfer
+ *	after the other needs no more
  * @spare_lock: guards @spare and @nr_spare; nothing is taken under it
  * @spare: small transfers of this handle that are over, to be used again
  * @nr_spare: how many
@@ -129,6 +131,7 @@ struct handle {
 	u32 nr_unread;
 	wait_queue_head_t wait;
 	struct mutex read_lock;	/* see above */
+	struct transfer *hot;
 	spinlock_t spare_lock;	/* see above */
 	struct list_head spare;
 	u32 nr_spare;

@@ -2,7 +2,6 @@
 /*
  * The memory of transfers and leases.
  */
-#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -28,8 +27,10 @@ static size_t transfer_size(u32 nr_ranges, u32 nr_leases)
 
 static struct transfer *take_spare(struct handle *h)
 {
-	struct transfer *t;
+	struct transfer *t = xchg(&h->hot, NULL);
 
+	if (likely(t))
+		return t;
 	spin_lock(&h->spare_lock);
 	t = list_first_entry_or_null(&h->spare, struct transfer, owned);
 	if (t) {
@@ -45,6 +46,8 @@ static bool keep_spare(struct handle *h, struct transfer *t)
 {
 	bool room;
 
+	if (likely(!cmpxchg(&h->hot, NULL, t)))
+		return true;
 	spin_lock(&h->spare_lock);
 	room = h->nr_spare < MAX_SPARE;
 	if (room) {
@@ -93,7 +96,10 @@ struct transfer *transfer_alloc(struct handle *h, u32 nr_ranges, u32 nr_leases)
 
 	if (!t)
 		return NULL;
-	memset(t, 0, sizeof(*t));
+	/* What follows is set here, by the caller, or when it is begun. */
+	memset(t, 0, offsetofend(struct transfer, owner));
+	t->pending = 0;
+	t->member = NULL;
 	t->small = size <= SMALL;
 	fence_transfer_init(&t->fence);
 	t->fence.ranges = t->ranges;

@@ -802,7 +802,8 @@ struct lkvfence_return {
  * struct lkvfence_abort - ABORT: end a transfer
  * @size: sizeof(struct lkvfence_abort)
  * @flags: LKVFENCE_ABORT_*
- * @generation: which; out
+ * @generation: which; out. With EARLY: one that is not meant, nor any before it; 0:
+ *	none
  * @tag: with BY_TAG: which, among those that have not ended; out
  * @timeout_ns: how long to wait for proof, within the bounds of INFO; 0: the
  *	default
@@ -825,7 +826,8 @@ struct lkvfence_return {
  * With EARLY it is no error if there is no transfer of that tag that has not
  * ended: pulls that wait for one are refused, and so is the next BEGIN with OFFER,
  * if it comes within tombstone_ns. generation, state and what else is said of a
- * transfer are 0 then.
+ * transfer are 0 then. So it is, too, where there is one, but generation names it
+ * or a later one: it is not meant, and tombstone_ns are counted from its end.
  *
  * With ALL every transfer of the region is ended that had been begun before the
  * call and has not ended, whosever it is, and pulls that wait for a tag nobody has
@@ -1425,7 +1427,7 @@ enum lkvfence_event_type {
  * @reason: enum lkvfence_reason; PEER: FAILED, or NONE: it is healthy
  * @nr_slots: its slots; REVOKE, REFUSED, PEER: 0
  * @leases_out: leases without proof, as it is read: the transfer's, or the
- *	source's; PEER: 0
+ *	source's; GRANTED, REFUSED, PEER: 0
  * @pad: 0
  *
  * The size is fixed: later ABIs use other types, not longer events. A handle
