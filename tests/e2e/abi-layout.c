@@ -21,6 +21,7 @@ int main(void)
 	AT(lkvfence_info, tombstone_ns, 96);
 	AT(lkvfence_info, max_tombstones, 104);
 	AT(lkvfence_info, max_pulls, 108);
+	AT(lkvfence_info, max_peers, 116);
 	AT(lkvfence_info, version, 112);
 	SIZE(lkvfence_open, 112);
 	AT(lkvfence_open, slot_size, 72);
@@ -86,5 +87,11 @@ int main(void)
 	AT(lkvfence_pull, ticket, 48);
 	SIZE(lkvfence_withdraw, 16);
 	AT(lkvfence_withdraw, ticket, 8);
+	SIZE(lkvfence_peer, 200);
+	AT(lkvfence_peer, name, 16);
+	AT(lkvfence_peer, session, 80);
+	AT(lkvfence_peer, state, 112);
+	AT(lkvfence_peer, since_ns, 128);
+	AT(lkvfence_peer, stale, 192);
 	return done();
 }

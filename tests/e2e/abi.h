@@ -30,6 +30,7 @@ union abi_arg {
 	struct lkvfence_ready ready;
 	struct lkvfence_pull pull;
 	struct lkvfence_withdraw withdraw;
+	struct lkvfence_peer peer;
 };
 
 /* Where a member is in any of these. */
@@ -68,6 +69,7 @@ static const struct abi_command abi_commands[] = {
 	{ "READY", LKVFENCE_IOC_READY, sizeof(struct lkvfence_ready), false },
 	{ "PULL", LKVFENCE_IOC_PULL, sizeof(struct lkvfence_pull), false },
 	{ "WITHDRAW", LKVFENCE_IOC_WITHDRAW, sizeof(struct lkvfence_withdraw), false },
+	{ "PEER", LKVFENCE_IOC_PEER, sizeof(struct lkvfence_peer), false },
 };
 
 /* A region with a transfer (@generation) whose source 1 has a lease. */
@@ -205,6 +207,11 @@ static inline void abi_good(struct abi *abi, const struct abi_command *cmd,
 		pull = abi_pull(next);
 		need(!lkvfence_pull(abi->f, &pull), "PULL");
 		arg->withdraw.ticket = pull.ticket;
+		break;
+	case LKVFENCE_IOC_PEER:
+		arg->peer.op = LKVFENCE_PEER_OP_CONNECT;
+		arg->peer.session = next;
+		snprintf(arg->peer.name, sizeof(arg->peer.name), "abi");
 		break;
 	}
 	arg->size = cmd->size;

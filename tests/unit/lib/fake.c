@@ -233,6 +233,7 @@ int fake_setup(void **state)
 		.tombstone_ns = 60000,
 		.max_tombstones = 40,
 		.max_pulls = 30,
+		.max_peers = 40,
 		.version = "9.8.7",
 	};
 	if (pipe(fds))
