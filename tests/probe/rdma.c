@@ -3,6 +3,11 @@
  * The light probe, on Soft-RoCE: a link that flaps makes a peer fail, be refused,
  * be probed in vain, and recover when it is up again. And what the probe says of
  * who isn't there, and of one that doesn't answer in time.
+ *
+ * For that the ends are two devices, on either end of a pair of interfaces, and all
+ * packets between them are dropped. An interface that is taken down won't do: see
+ * lkvfence_probe_rdma(3). Both are this host's, so it has to be told that the way
+ * from the one to the other is outside.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,14 +16,20 @@
 
 #include "e2e.h"
 
-#define ADDRESS	"10.0.0.1"
+#define NEAR	"10.0.0.1"	/* rxe0, on v0 */
+#define FAR	"10.0.0.2"	/* rxe1, on v1 */
 
-static struct sockaddr_in at(uint16_t port)
+static struct sockaddr_in address_of(const char *address, uint16_t port)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
 
-	need(inet_pton(AF_INET, ADDRESS, &a.sin_addr) == 1, "an address");
+	need(inet_pton(AF_INET, address, &a.sin_addr) == 1, "an address");
 	return a;
+}
+
+static struct sockaddr_in at(uint16_t port)
+{
+	return address_of(NEAR, port);
 }
 
 static int probe(uint16_t port, uint32_t timeout_ms)
@@ -104,11 +115,45 @@ static void tell(const struct lkvfence_probed *probed, void *arg)
 	     probed->result ? strerror(-probed->result) : "success");
 }
 
-static void flaps(struct lkvfence *f, struct lkvfence_responder *r)
+static bool sh(const char *command)
 {
-	struct sockaddr_in address = at(lkvfence_responder_port(r));
+	return !system(command);
+}
+
+static bool two_devices(void)
+{
+	return sh("modprobe -q sch_netem") &&
+	       sh("ip addr add " FAR "/24 dev v1 && rdma link add rxe1 type rxe netdev v1") &&
+	       sh("cd /proc/sys/net/ipv4/conf && for i in all v0 v1; do "
+		  "echo 0 >$i/rp_filter && echo 1 >$i/accept_local; done") &&
+	       sh("ip neigh replace " FAR " dev v0 lladdr $(cat /sys/class/net/v1/address) && "
+		  "ip neigh replace " NEAR " dev v1 lladdr $(cat /sys/class/net/v0/address)") &&
+	       /* what is sent from here, and where it is said to have come from */
+	       sh("ip route add " FAR " dev v0 src " NEAR " table 102 && "
+		  "ip route add " NEAR " dev v1 src " FAR " table 101 && "
+		  "ip rule add pref 10 to " FAR " iif lo lookup 102 && "
+		  "ip rule add pref 11 to " FAR " iif v0 lookup 102 && "
+		  "ip rule add pref 12 to " NEAR " iif lo lookup 101 && "
+		  "ip rule add pref 13 to " NEAR " iif v1 lookup 101 && "
+		  "ip rule add pref 100 lookup local && ip rule del pref 0");
+}
+
+static void one_device(void)
+{
+	sh("ip rule add pref 0 lookup local; ip rule del pref 100; "
+	   "for i in 10 11 12 13; do ip rule del pref $i; done; "
+	   "ip route flush table 101; ip route flush table 102; "
+	   "ip neigh flush dev v0; ip neigh flush dev v1; "
+	   "rdma link del rxe1; ip addr del " FAR "/24 dev v1; "
+	   "cd /proc/sys/net/ipv4/conf && for i in all v0 v1; do echo 0 >$i/accept_local; done");
+}
+
+static void flaps(struct lkvfence *f)
+{
+	struct sockaddr_in near = address_of(NEAR, 0), far = address_of(FAR, 0);
 	struct lkvfence_probe_target target = {
-		.address = (struct sockaddr *)&address, .timeout_ms = 4000,
+		.address = (struct sockaddr *)&far, .source = (struct sockaddr *)&near,
+		.timeout_ms = 4000,
 	};
 	struct lkvfence_prober_attr attr = {
 		.fence = f, .interval_ns = 5000 * MS, .probed = tell,
@@ -117,26 +162,31 @@ static void flaps(struct lkvfence *f, struct lkvfence_responder *r)
 		.name = "far", .probe = lkvfence_probe_rdma, .arg = &target,
 	};
 	struct lkvfence_prober_stat stat;
+	struct lkvfence_responder *r;
 	struct lkvfence_prober *prober;
 	uint64_t g = begin(f, 1, 0, 4, 0);
 	struct lkvfence_peer p;
 	unsigned int i;
 
+	need(!lkvfence_responder_start(&r, (struct sockaddr *)&far), "a responder: %s",
+	     lkvfence_probe_errmsg());
+	far.sin_port = htons(lkvfence_responder_port(r));
 	need(!lkvfence_prober_start(&prober, &attr) && !lkvfence_prober_add(prober, &peer),
 	     "a prober");
 	for (i = 1; i <= 3; i++) {
-		need(!system("ip link set v0 down"), "link down");
+		need(sh("tc qdisc add dev v0 root netem loss 100%"), "link down");
 		need(!lkvfence_peer_failed(f, "far", 0), "a transfer fails");
 		p = look(f);
 		gives(lkvfence_take_healthy(f, g, 2 * i, p.id), -EHOSTDOWN, "refused");
 		need(until((lkvfence_prober_stat(prober, &stat), stat.failures >= i)), "probes");
 		gives(look(f).state, LKVFENCE_PEER_FAILED, "probed in vain while it is down");
-		need(!system("ip link set v0 up"), "link up");
+		need(sh("tc qdisc del dev v0 root"), "link up");
 		check(until(look(f).state == LKVFENCE_PEER_HEALTHY), "up again: it recovers");
 		gives(lkvfence_take_healthy(f, g, 2 * i + 1, p.id), 0, "and isn't refused");
 		gives(look(f).recoveries, i, "which is counted");
 	}
 	gives(lkvfence_prober_stop(prober, -1), 0, "all probes are over");
+	lkvfence_responder_stop(r);
 	clear(f);
 }
 
@@ -149,7 +199,11 @@ int main(void)
 	need(!lkvfence_peer(f, &p), "a peer");
 	silent_one();
 	by_itself(&r, &second);
-	flaps(f, r);
+	atexit(one_device);
+	if (two_devices())
+		flaps(f);
+	else
+		skip("no two devices, or nothing that drops packets, here", "a link that flaps");
 	lkvfence_responder_stop(r);
 	lkvfence_responder_stop(NULL);
 	lkvfence_close(f);
