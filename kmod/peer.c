@@ -80,6 +80,7 @@ static struct peers *find_peers(kuid_t uid, struct peers *new)
 /* That of the region's owner, which the region then has; NULL: no memory. */
 static struct peers *peers_of(struct region *r)
 {
+	/* Pairs with the release below. */
 	struct peers *ps = smp_load_acquire(&r->peers), *new;
 
 	if (ps)
@@ -357,6 +358,7 @@ static void settle(struct peers *ps, struct peer *p,
 
 void peers_leave(struct handle *h)
 {
+	/* Pairs with the release in peers_of(). */
 	struct peers *ps = smp_load_acquire(&h->region->peers);
 	struct peer_watch *w, *next_watch;
 	struct peer *p, *next;

@@ -266,9 +266,10 @@ int lkvfence_prober_start(struct lkvfence_prober **prober,
 	if (p->attr.interval_ns < info.timeout_min_ns ||
 	    p->attr.interval_ns > info.timeout_max_ns) {
 		err = lkvfence__pfail(-ERANGE,
-			"prober: an interval of %" PRIu64 " ns is out of bounds: the module takes %" PRIu64 " to %" PRIu64 " ns",
-			p->attr.interval_ns, (uint64_t)info.timeout_min_ns,
-			(uint64_t)info.timeout_max_ns);
+				      "prober: an interval of %" PRIu64 " ns is out of bounds: the module takes %" PRIu64 " to %" PRIu64 " ns",
+				      p->attr.interval_ns,
+				      (uint64_t)info.timeout_min_ns,
+				      (uint64_t)info.timeout_max_ns);
 		free(p);
 		return err;
 	}
@@ -365,7 +366,7 @@ int lkvfence_prober_add(struct lkvfence_prober *p,
 	e->prober = p;
 	e->peer = *peer;
 	e->listed = true;
-	strcpy(e->name, peer->name);
+	memcpy(e->name, peer->name, strlen(peer->name));
 	e->peer.name = e->name;
 
 	pthread_mutex_lock(&p->lock);

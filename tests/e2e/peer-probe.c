@@ -115,7 +115,7 @@ static void hung(void)
 	gives(look().state, LKVFENCE_PEER_HEALTHY, "its success counts");
 }
 
-static void killed(void)
+static void prober_killed(void)
 {
 	int ready[2], status;
 	uint64_t one;
@@ -220,7 +220,7 @@ int main(void)
 	need(!lkvfence_peer(f, &p), "LOOK");
 	claims();
 	hung();
-	killed();
+	prober_killed();
 	one_of_many();
 	reconnect();
 	lkvfence_close(other);

@@ -168,7 +168,8 @@ static void invalid(void)
 		{ 0, 0, 0, 0, 1, -EINVAL, "padding" },
 		{ 0, 0, 0, 100 * MS, 0, -EINVAL, "LOOK with an interval" },
 		{ 0, LKVFENCE_PEER_ALL, 0, 0, 0, -EINVAL, "ALL without NEXT" },
-		{ 0, LKVFENCE_PEER_NEXT | LKVFENCE_PEER_CREATE, 0, 0, 0, -EINVAL, "NEXT and CREATE" },
+		{ 0, LKVFENCE_PEER_NEXT | LKVFENCE_PEER_CREATE, 0, 0, 0, -EINVAL,
+		  "NEXT and CREATE" },
 		{ 0, LKVFENCE_PEER_NEXT | LKVFENCE_PEER_WATCH, 0, 0, 0, -EINVAL, "NEXT and WATCH" },
 		{ 1, 0, 0, 0, 0, -EINVAL, "CONNECT without a session" },
 		{ 1, LKVFENCE_PEER_NEXT, 1, 0, 0, -EINVAL, "CONNECT and NEXT" },
@@ -201,7 +202,7 @@ static void invalid(void)
 }
 
 /* By number, from 0 to the last. */
-static void walk(void)
+static void by_number(void)
 {
 	struct lkvfence_peer p = { .flags = LKVFENCE_PEER_NEXT };
 	uint32_t last = 0, nr = 0;
@@ -228,7 +229,7 @@ int main(void)
 	created();
 	names();
 	invalid();
-	walk();
+	by_number();
 	unchanged(f, &before, "the region has nothing to do with it");
 	check(silent(f), "nobody watches: no events");
 	lkvfence_close(f);

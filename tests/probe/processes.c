@@ -125,7 +125,7 @@ static void one_probes(void)
 }
 
 /* The one that probes is killed in the midst of it. */
-static void killed(void)
+static void prober_killed(void)
 {
 	unsigned int i;
 	pid_t prober;
@@ -205,7 +205,7 @@ int main(void)
 	need(!lkvfence_peer(f, &p), "a peer");
 	need(until(atomic_load(&shared->ready) == CHILDREN), "all probers");
 	one_probes();
-	killed();
+	prober_killed();
 	hung();
 	for (i = 0; i < CHILDREN; i++) {
 		if (pids[i])

@@ -6,8 +6,7 @@
  *
  * For that the ends are two devices, on either end of a pair of interfaces, and all
  * packets between them are dropped. An interface that is taken down won't do: see
- * lkvfence_probe_rdma(3). Both are this host's, so it has to be told that the way
- * from the one to the other is outside.
+ * lkvfence_probe_rdma(3).
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -120,32 +119,9 @@ static bool sh(const char *command)
 	return !system(command);
 }
 
-static bool two_devices(void)
-{
-	return sh("modprobe -q sch_netem") &&
-	       sh("ip addr add " FAR "/24 dev v1 && rdma link add rxe1 type rxe netdev v1") &&
-	       sh("cd /proc/sys/net/ipv4/conf && for i in all v0 v1; do "
-		  "echo 0 >$i/rp_filter && echo 1 >$i/accept_local; done") &&
-	       sh("ip neigh replace " FAR " dev v0 lladdr $(cat /sys/class/net/v1/address) && "
-		  "ip neigh replace " NEAR " dev v1 lladdr $(cat /sys/class/net/v0/address)") &&
-	       /* what is sent from here, and where it is said to have come from */
-	       sh("ip route add " FAR " dev v0 src " NEAR " table 102 && "
-		  "ip route add " NEAR " dev v1 src " FAR " table 101 && "
-		  "ip rule add pref 10 to " FAR " iif lo lookup 102 && "
-		  "ip rule add pref 11 to " FAR " iif v0 lookup 102 && "
-		  "ip rule add pref 12 to " NEAR " iif lo lookup 101 && "
-		  "ip rule add pref 13 to " NEAR " iif v1 lookup 101 && "
-		  "ip rule add pref 100 lookup local && ip rule del pref 0");
-}
-
 static void one_device(void)
 {
-	sh("ip rule add pref 0 lookup local; ip rule del pref 100; "
-	   "for i in 10 11 12 13; do ip rule del pref $i; done; "
-	   "ip route flush table 101; ip route flush table 102; "
-	   "ip neigh flush dev v0; ip neigh flush dev v1; "
-	   "rdma link del rxe1; ip addr del " FAR "/24 dev v1; "
-	   "cd /proc/sys/net/ipv4/conf && for i in all v0 v1; do echo 0 >$i/accept_local; done");
+	sh("tests/probe/two-devices down");
 }
 
 static void flaps(struct lkvfence *f)
@@ -200,7 +176,7 @@ int main(void)
 	silent_one();
 	by_itself(&r, &second);
 	atexit(one_device);
-	if (two_devices())
+	if (sh("tests/probe/two-devices up"))
 		flaps(f);
 	else
 		skip("no two devices, or nothing that drops packets, here", "a link that flaps");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <lkvfence.h>
@@ -37,7 +38,7 @@ static struct peer_state *find(const char *name)
 	}
 	if (i == NR_PEERS)
 		return NULL;
-	strcpy(peers[i].name, name);
+	snprintf(peers[i].name, sizeof(peers[i].name), "%s", name);
 	peer_init(&peers[i].state, 0, ++last, now_ns());
 	return &peers[i].state;
 }

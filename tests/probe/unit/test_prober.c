@@ -31,8 +31,8 @@ struct script {
 	atomic_bool hang;
 	atomic_uint calls;
 	atomic_uint inside;
-	_Atomic uint64_t session;
-	_Atomic uint64_t generation;
+	atomic_ulong session;
+	atomic_ulong generation;
 };
 
 static int play(const struct lkvfence_probe *probe, void *arg)
