@@ -287,6 +287,8 @@ void produce(int fd)
 		while (m.type != MESSAGE_CLOSE && hear(fd, &m))
 			obey(&m);
 	}
+	/* What it was told last, and what waits for slots that somebody has dropped. */
+	until((compute_all(), learn_all(), !p.offered && p.first_open > p.last));
 	stat = stat_of(p.f);
 	m = (struct message){
 		.type = MESSAGE_CLOSE,

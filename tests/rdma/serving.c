@@ -204,12 +204,8 @@ static void refused(const struct message *m)
 	     "request %u is refused with the true reason, not %u", m->request, m->reason);
 	r->answered = true;
 	c.refused++;
-	if (r->generation && !r->dead) {
-		r->dead = true;
-		c.aborted++;
-		need(!lkvfence_abort_generation(c.f, r->generation), "ABORT: %s",
-		     lkvfence_errmsg());
-	}
+	/* It may have been refused before it was offered. */
+	die(m->request);
 	over(m->request);
 }
 
