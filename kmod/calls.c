@@ -13,6 +13,7 @@
 #include "calls.h"
 #include "compat.h"
 #include "main.h"
+#include "peer.h"
 #include "region.h"
 #include "ticket.h"
 #include "words.h"
@@ -249,8 +250,15 @@ int call_take(struct handle *h, void *argp)
 	struct fence_transfer *t;
 	int err;
 
-	if (arg->flags || arg->pad)
+	if (arg->flags & ~LKVFENCE_TAKE_FLAGS)
 		return -EINVAL;
+	if (unlikely(arg->flags & LKVFENCE_TAKE_HEALTHY)) {
+		err = peer_launch(r, arg->peer);
+		if (err)
+			return err;
+	} else if (arg->peer) {
+		return -EINVAL;
+	}
 	lease = lease_alloc();
 	if (!lease)
 		return -ENOMEM;

@@ -34,6 +34,8 @@ int call_join(struct handle *h, void *argp);
 int call_ready(struct handle *h, void *argp);
 int call_pull(struct handle *h, void *argp);
 int call_withdraw(struct handle *h, void *argp);
+/* in peer.c */
+int call_peer(struct handle *h, void *argp);
 
 /* Is it a policy? */
 bool is_policy(u32 policy);

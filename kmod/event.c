@@ -5,13 +5,15 @@
  * queue, copy, and only then take off what was copied. read_lock keeps other
  * readers away in between. A transfer on the queue can't vanish meanwhile: it
  * is freed when its last event is taken off, here, or when the handle closes,
- * which the file that is being read prevents. So it is with a ticket. A source
- * can, when it is unbound, so it is referenced for as long.
+ * which the file that is being read prevents. So it is with a ticket, and with a
+ * watch: but that may have news meanwhile, and then stays. A source can vanish,
+ * when it is unbound, so it is referenced for as long.
  */
 #include <linux/uaccess.h>
 
 #include "compat.h"
 #include "event.h"
+#include "peer.h"
 #include "source.h"
 #include "ticket.h"
 
@@ -86,11 +88,15 @@ static void describe(const struct fence_transfer *t, u32 bit,
 	}
 }
 
-/* Sources come first, then tickets, then transfers: one of the three isn't NULL. */
+/*
+ * Sources come first, then tickets, peers, and transfers: the first of the four
+ * that isn't NULL is meant. @bit is of a transfer; of a watch its changes.
+ */
 struct batch {
 	u32 nr;
 	struct source *source[BATCH];
 	struct ticket *ticket[BATCH];
+	struct peer_watch *watch[BATCH];
 	struct transfer *transfer[BATCH];
 	u32 bit[BATCH];
 	struct lkvfence_event event[BATCH];
@@ -124,6 +130,21 @@ static void peek_tickets(struct handle *h, struct batch *b, u32 max)
 	}
 }
 
+static void peek_peers(struct handle *h, struct batch *b, u32 max)
+{
+	struct peer_watch *w;
+
+	list_for_each_entry(w, &h->unread_peers, unread) {
+		if (b->nr == max)
+			break;
+		b->source[b->nr] = NULL;
+		b->ticket[b->nr] = NULL;
+		b->watch[b->nr] = w;
+		b->bit[b->nr] = w->changes;
+		peer_describe(w, &b->event[b->nr++]);
+	}
+}
+
 /* Look at up to @max events at the head of the queue. */
 static void peek(struct handle *h, struct batch *b, u32 max)
 {
@@ -133,6 +154,7 @@ static void peek(struct handle *h, struct batch *b, u32 max)
 	mutex_lock(&h->region->lock);
 	peek_sources(h, b, max);
 	peek_tickets(h, b, max);
+	peek_peers(h, b, max);
 	list_for_each_entry(t, &h->unread, unread) {
 		u32 bits = t->pending;
 
@@ -143,6 +165,7 @@ static void peek(struct handle *h, struct batch *b, u32 max)
 		for (; bits && b->nr < max; bits &= bits - 1, b->nr++) {
 			b->source[b->nr] = NULL;
 			b->ticket[b->nr] = NULL;
+			b->watch[b->nr] = NULL;
 			b->transfer[b->nr] = t;
 			b->bit[b->nr] = bits & -bits;
 			describe(&t->fence, bits & -bits, &b->event[b->nr]);
@@ -166,6 +189,10 @@ static void consume(struct handle *h, struct batch *b)
 		}
 		if (b->ticket[i]) {
 			ticket_consume(b->ticket[i]);
+			continue;
+		}
+		if (b->watch[i]) {
+			peer_consume(b->watch[i], b->bit[i]);
 			continue;
 		}
 		t->pending &= ~b->bit[i];

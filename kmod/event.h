@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Events on a handle: what its transfers, its pulls, and the sources that it
- * bound, have to tell, read with read(2).
+ * Events on a handle: what its transfers, its pulls, the sources that it bound,
+ * and the peers that it watches, have to tell, read with read(2).
  *
  * An event takes no memory of its own: a transfer with something to tell is
  * queued on its owner and stays until it was read; a ticket likewise; a source on
- * the handle that bound it. So events can't be lost, and a reader that never comes
+ * the handle that bound it; a peer on each that watches it. So events can't be lost, and a reader that never comes
  * costs what its transfers cost, up to a limit at which its own BEGINs are refused
  * (L9).
  */

@@ -39,6 +39,7 @@ static uint max_transfers = 1U << 20;
 static uint max_sources = 4096;
 static uint max_pulls = 1U << 16;
 static uint max_tombstones = 4096;
+static uint max_peers = 4096;
 
 /*
  * How long after a QP was moved to ERR nothing comes through it any more. What
@@ -139,6 +140,8 @@ module_param(max_pulls, uint, 0644);
 MODULE_PARM_DESC(max_pulls, "Waiting tickets of a region (65536)");
 module_param(max_tombstones, uint, 0644);
 MODULE_PARM_DESC(max_tombstones, "Offered transfers of a region, and as many tags aborted early, of which it is known how they ended (4096)");
+module_param(max_peers, uint, 0644);
+MODULE_PARM_DESC(max_peers, "Peers of one user (4096)");
 module_param_cb(unclaimed_ms, &duration_ops, &unclaimed_ms, 0644);
 MODULE_PARM_DESC(unclaimed_ms, "How long a pull that names no time waits for its tag to be offered, in ms, 1 to 600000 (5000)");
 module_param_cb(tombstone_ms, &duration_ops, &tombstone_ms, 0644);
@@ -188,6 +191,11 @@ u32 param_max_sources(void)
 u32 param_max_pulls(void)
 {
 	return READ_ONCE(max_pulls);
+}
+
+u32 param_max_peers(void)
+{
+	return READ_ONCE(max_peers);
 }
 
 u64 param_unclaimed_ns(void)

@@ -27,6 +27,7 @@ u32 param_max_regions(void);
 u32 param_max_transfers(void);
 u32 param_max_sources(void);
 u32 param_max_pulls(void);
+u32 param_max_peers(void);
 u64 param_unclaimed_ns(void);
 struct pull_limits param_pull_limits(void);
 u64 param_settle_ns(void);
@@ -59,6 +60,7 @@ enum object {
 	OBJECT_TICKET,
 	OBJECT_GROUP,
 	OBJECT_MEMBER,
+	OBJECT_PEER,
 	NR_OBJECTS,
 };
 

@@ -21,6 +21,7 @@
 #include "event.h"
 #include "group.h"
 #include "main.h"
+#include "peer.h"
 #include "region.h"
 #include "source.h"
 #include "ticket.h"
@@ -142,6 +143,9 @@ struct handle *handle_alloc(struct region *r)
 	INIT_LIST_HEAD(&h->unread_sources);
 	h->tickets = RB_ROOT;
 	INIT_LIST_HEAD(&h->unread_tickets);
+	INIT_LIST_HEAD(&h->watches);
+	INIT_LIST_HEAD(&h->claims);
+	INIT_LIST_HEAD(&h->unread_peers);
 	init_waitqueue_head(&h->wait);
 	mutex_init(&h->read_lock);
 	spin_lock_init(&h->spare_lock);
@@ -188,6 +192,7 @@ void handle_free(struct handle *h)
 {
 	struct fence_limits limits = param_limits();
 
+	peers_leave(h);
 	while (!orphan_some(h, &limits))
 		cond_resched();
 	/* Nobody owns anything through it any more: no spare comes back. */
@@ -438,8 +443,10 @@ static void leave(struct region *r, u32 handles)
 	mutex_unlock(&regions_lock);
 	if (last)
 		groups_forget();
-	if (unused)
+	if (unused) {
+		peers_put(r);
 		region_put(r);
+	}
 }
 
 void region_retire(struct region *r)

@@ -8,6 +8,9 @@
  *   handle->read_lock   one reader at a time takes events; held while copying
  *                       to user space, so nothing else may wait for it (L9)
  *   regions_lock        the table of regions, and each one's number of handles
+ *   peers_lock          in peer.c: which users have peers
+ *   peers->lock         one user's peers, and who watches them. Inside of it the
+ *                       region->lock of each who watches is taken, one at a time
  *   region->lock        the fence, its transfers, who owns them, pulls, and the
  *                       handles' event queues. No user memory is touched and
  *                       nothing is allocated under it; it is a mutex because
@@ -39,6 +42,8 @@
 #include "fence.h"
 #include "pull.h"
 
+struct peers;
+
 /*
  * For what users ask for (L10): charged to them; when their limit is reached
  * they get an error, not a visit by the OOM killer; and that isn't worth a line
@@ -57,6 +62,7 @@
  * @mode: who may open it, as a file's
  * @slot_size: bytes in a slot; told, not used
  * @base: address of slot 0; told, not used
+ * @peers: its owner's; NULL until somebody asks for one. Set once
  * @lock: see above
  * @fence: the slots; guarded by @lock
  * @pulls: who asks for what is in them; guarded by @lock
@@ -77,6 +83,7 @@ struct region {
 	umode_t mode;
 	u64 slot_size;
 	u64 base;
+	struct peers *peers;
 
 	struct mutex lock;	/* see above */
 	struct fence fence;
@@ -97,8 +104,11 @@ struct region {
  * @unread_sources: of these, those with an event to read; guarded likewise
  * @tickets: its pulls that wait for an answer; guarded likewise
  * @unread_tickets: those that were answered; guarded likewise
- * @nr_unread: entries of @unread, @unread_sources and @unread_tickets; written
- *	under region->lock, poll(2) looks without
+ * @watches: peers that it watches; guarded by peers->lock
+ * @claims: peers that it probes; guarded likewise
+ * @unread_peers: of @watches, those with an event to read; guarded by region->lock
+ * @nr_unread: entries of @unread, @unread_sources, @unread_tickets and
+ *	@unread_peers; written under region->lock, poll(2) looks without
  * @wait: readers
  * @read_lock: see above
  * @hot: one of @spare, taken and put without a lock: who has one transfer
@@ -115,6 +125,9 @@ struct handle {
 	struct list_head unread_sources;
 	struct rb_root tickets;
 	struct list_head unread_tickets;
+	struct list_head watches;
+	struct list_head claims;
+	struct list_head unread_peers;
 	u32 nr_unread;
 	wait_queue_head_t wait;
 	struct mutex read_lock;	/* see above */

@@ -11,6 +11,7 @@
 #include <linux/sysfs.h>
 
 #include "main.h"
+#include "peer.h"
 #include "rdma.h"
 #include "region.h"
 
@@ -246,6 +247,8 @@ static struct object_value objects[] = {
 	OBJECT(groups_destroyed, objects_destroyed, OBJECT_GROUP),
 	OBJECT(members_created, objects_created, OBJECT_MEMBER),
 	OBJECT(members_destroyed, objects_destroyed, OBJECT_MEMBER),
+	OBJECT(peers_created, objects_created, OBJECT_PEER),
+	OBJECT(peers_destroyed, objects_destroyed, OBJECT_PEER),
 };
 
 static struct attribute *object_attrs[ARRAY_SIZE(objects) + 1];
@@ -255,8 +258,24 @@ static const struct attribute_group object_group = {
 	.attrs	= object_attrs,
 };
 
+/* Peers are their users', not a region's. Counted as objects are. */
+static struct object_value peer_values[] = {
+	OBJECT(peers, peer_totals, PEERS),
+	OBJECT(peers_failed, peer_totals, PEERS_FAILED),
+	OBJECT(peer_failures, peer_totals, PEER_FAILURES),
+	OBJECT(peer_recoveries, peer_totals, PEER_RECOVERIES),
+	OBJECT(peer_refused, peer_totals, PEER_REFUSED),
+};
+
+static struct attribute *peer_attrs[ARRAY_SIZE(peer_values) + 1];
+
+static const struct attribute_group peer_group = {
+	.attrs = peer_attrs,
+};
+
 const struct attribute_group *module_groups[] = {
 	&module_group,
+	&peer_group,
 	&object_group,
 	NULL
 };
@@ -273,4 +292,7 @@ void sysfs_prepare(void)
 		module_attrs[nr++] = &values[i].module.attr;
 	for (i = 0; i < ARRAY_SIZE(objects); i++)
 		object_attrs[i] = &objects[i].attr.attr;
+	BUILD_BUG_ON(NR_PEER_TOTALS != ARRAY_SIZE(peer_values));
+	for (i = 0; i < ARRAY_SIZE(peer_values); i++)
+		peer_attrs[i] = &peer_values[i].attr.attr;
 }

@@ -56,6 +56,7 @@ static int do_info(struct handle *h, void *argp)
 		.max_tombstones		= param_pull_limits().max_tombstones,
 		.max_pulls		= param_max_pulls(),
 		.max_members		= MAX_MEMBERS,
+		.max_peers		= param_max_peers(),
 		.version		= LKVFENCE_MODULE_VERSION,
 	};
 	return 0;
@@ -181,6 +182,7 @@ static_assert(sizeof(struct lkvfence_ready) == 40);
 static_assert(sizeof(struct lkvfence_pull) == 56);
 static_assert(sizeof(struct lkvfence_withdraw) == 16);
 static_assert(sizeof(struct lkvfence_join) == 32);
+static_assert(sizeof(struct lkvfence_peer) == 200);
 
 union command_arg {
 	u32 size;
@@ -202,13 +204,15 @@ union command_arg {
 	struct lkvfence_pull pull;
 	struct lkvfence_withdraw withdraw;
 	struct lkvfence_join join;
+	struct lkvfence_peer peer;
 };
 
 /**
  * struct command - how a command's struct is copied, and who does it
  * @size: of its struct, as we know it
  * @least: of its struct in ABI 1
- * @run: does it; @arg is written back when it returns 0, -EBUSY or -EEXIST
+ * @run: does it; @arg is written back when it returns 0, or what says why; see
+ *	answers()
  */
 struct command {
 	size_t size;
@@ -224,7 +228,7 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_stat, ended_by_group, call_stat),
 	COMMAND(lkvfence_begin, state, call_begin),
 	COMMAND(lkvfence_begin, state, call_hold),
-	COMMAND(lkvfence_take, pad, call_take),
+	COMMAND(lkvfence_take, peer, call_take),
 	COMMAND(lkvfence_return, nr_accepted, call_return),
 	COMMAND(lkvfence_abort, nr_ended, call_abort),
 	COMMAND(lkvfence_release, pad, call_release),
@@ -238,6 +242,7 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_pull, ticket, call_pull),
 	COMMAND(lkvfence_withdraw, ticket, call_withdraw),
 	COMMAND(lkvfence_join, pad, call_join),
+	COMMAND(lkvfence_peer, stale, call_peer),
 };
 
 static const struct command info_command = COMMAND(lkvfence_info, version, do_info);
@@ -309,6 +314,13 @@ static ssize_t copy_arg(union command_arg *arg, const struct command *cmd,
 	return size;
 }
 
+/* Errors of commands whose out members tell more. Others' are as they were. */
+static bool answers(int err)
+{
+	return !err || err == -EBUSY || err == -EEXIST || err == -EAGAIN ||
+	       err == -EALREADY;
+}
+
 static long run_command(const struct command *cmd, struct handle *h,
 			void __user *uarg)
 {
@@ -323,7 +335,7 @@ static long run_command(const struct command *cmd, struct handle *h,
 		return do_open(&arg.open, uarg, size);
 
 	err = cmd->run(h, &arg);
-	if (err && err != -EBUSY && err != -EEXIST)
+	if (!answers(err))
 		return err;
 	if (size == cmd->size ?
 	    words_to_user(uarg, (u64 *)&arg, size / sizeof(u64)) :

@@ -164,12 +164,15 @@ int lkvfence_hold(struct lkvfence *f, struct lkvfence_begin *begin)
 	return err ? fail_begin(f, err, begin, true) : 0;
 }
 
-int lkvfence_take(struct lkvfence *f, uint64_t generation, uint32_t source)
+static int take_lease(struct lkvfence *f, uint64_t generation, uint32_t source,
+		      uint32_t flags, uint32_t peer)
 {
 	struct lkvfence_take take = {
 		.size = sizeof(take),
+		.flags = flags,
 		.generation = generation,
 		.source = source,
+		.peer = peer,
 	};
 	int err = lkvfence__ioctl(f->fd, LKVFENCE_IOC_TAKE, &take);
 
@@ -192,9 +195,28 @@ int lkvfence_take(struct lkvfence *f, uint64_t generation, uint32_t source)
 		return lkvfence__fail(f, err,
 			"take: source %" PRIu32 " was revoked, or its queue pairs are lost: bind it to new ones with lkvfence_source()",
 			source);
+	case -EHOSTDOWN:
+		return lkvfence__fail(f, err,
+			"take: peer %" PRIu32 " is failed: do not launch",
+			peer);
+	case -EHOSTUNREACH:
+		return lkvfence__fail(f, err,
+			"take: no peer has number %" PRIu32 ": it was forgotten, or is another user's: ask for it by name",
+			peer);
 	default:
 		return lkvfence__fail_generation(f, err, "take", generation);
 	}
+}
+
+int lkvfence_take(struct lkvfence *f, uint64_t generation, uint32_t source)
+{
+	return take_lease(f, generation, source, 0, 0);
+}
+
+int lkvfence_take_healthy(struct lkvfence *f, uint64_t generation,
+			  uint32_t source, uint32_t peer)
+{
+	return take_lease(f, generation, source, LKVFENCE_TAKE_HEALTHY, peer);
 }
 
 int lkvfence_return(struct lkvfence *f, struct lkvfence_return_item *items,

@@ -152,6 +152,19 @@ int lkvfence_withdraw(struct lkvfence *f, uint64_t ticket);
 int lkvfence_take(struct lkvfence *f, uint64_t generation, uint32_t source);
 
 /**
+ * lkvfence_take_healthy() - likewise, unless the launch's peer is failed
+ * @f: the handle
+ * @generation: which transfer
+ * @source: who gets the lease
+ * @peer: the number that lkvfence_peer() gave
+ *
+ * Return: as lkvfence_take(); also -EHOSTDOWN the peer is failed, -EHOSTUNREACH
+ * no peer of the region's owner has that number.
+ */
+int lkvfence_take_healthy(struct lkvfence *f, uint64_t generation,
+			  uint32_t source, uint32_t peer);
+
+/**
  * lkvfence_return() - give leases back, in bulk
  * @f: the handle
  * @items: the leases; each one's result and released come back in it
@@ -322,6 +335,40 @@ int lkvfence_report(struct lkvfence *f, uint64_t generation,
 		    enum lkvfence_report_kind kind, uint32_t nr_slots);
 
 /**
+ * lkvfence_peer() - what is known of the other end of a session; see PEER
+ * @f: the handle
+ * @peer: which, and what to do; what is known of it comes back in it
+ *
+ * Return: 0, or what PEER returns.
+ */
+int lkvfence_peer(struct lkvfence *f, struct lkvfence_peer *peer);
+
+/**
+ * lkvfence_peer_failed() - a transfer to a peer failed
+ * @f: the handle
+ * @name: which peer; it is created if it isn't known
+ * @session: to which session of it; 0: to whichever it has
+ *
+ * For a failure of the connection. A request that failed has no failed peer.
+ *
+ * Return: 0, also where it is failed already; -ESTALE it has another session;
+ * -ENOSPC, -EINVAL, -ENOMEM.
+ */
+int lkvfence_peer_failed(struct lkvfence *f, const char *name, uint64_t session);
+
+/**
+ * lkvfence_peer_recovered() - a peer works
+ * @f: the handle
+ * @name: which peer
+ * @session: which session of it; 0: whichever it has
+ *
+ * Return: 0, also where it is healthy already; -ESTALE it has another session;
+ * -ENOENT, -EINVAL.
+ */
+int lkvfence_peer_recovered(struct lkvfence *f, const char *name,
+			    uint64_t session);
+
+/**
  * lkvfence_events() - read events
  * @f: the handle
  * @events: room for events
@@ -359,6 +406,7 @@ const char *lkvfence_event_name(uint32_t type);
 const char *lkvfence_lease_state_name(uint32_t state);
 const char *lkvfence_source_state_name(uint32_t state);
 const char *lkvfence_qp_state_name(uint32_t state);
+const char *lkvfence_peer_state_name(uint32_t state);
 
 #ifdef __cplusplus
 #pragma GCC diagnostic pop

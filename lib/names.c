@@ -102,6 +102,7 @@ const char *lkvfence_event_name(uint32_t type)
 		[LKVFENCE_EVENT_REVOKE]		= "revoke",
 		[LKVFENCE_EVENT_GRANTED]	= "granted",
 		[LKVFENCE_EVENT_REFUSED]	= "refused",
+		[LKVFENCE_EVENT_PEER]		= "peer",
 	};
 
 	return NAME(names, type);

@@ -9,6 +9,8 @@
 #   check-lib          the library, with a fake kernel
 #   check-watch        liblkvfence-watch, likewise
 #   check-verbs        liblkvfence-verbs, with a provider that does what a test says
+#   check-peer         what is known of a peer, in all short orders of calls
+#   check-probe        liblkvfence-probe, with a table of peers that stands for the module's
 #   check-tools        the command, likewise
 #   check-install      what `make install` leaves, and `make uninstall` takes away
 #   check-range        what says which kernels are supported agrees
@@ -23,7 +25,7 @@
 #                      kernel K: 6.1, 6.12; 5 minutes each
 #   check-roce-K       what needs queue pairs, on Soft-RoCE: sources and revocation
 #                      (check-rdma-K), the helpers (check-verbs-vm-K), the look at
-#                      the memory (check-watch-vm-K)
+#                      the memory (check-watch-vm-K), probes of peers (check-probe-vm-K)
 #
 # Those of the debug kernel run beside the others: 20 minutes in all.
 #
@@ -58,10 +60,11 @@ check:
 	@tests/check $(TIERS)
 
 CHECK_PACKAGES := gcc g++ libc6-dev libcmocka-dev man-db mandoc jq python3 pkg-config kmod \
-	gcc-multilib g++-multilib clang clang-14 libclang-rt-14-dev valgrind libisal-dev libibverbs-dev
+	gcc-multilib g++-multilib clang clang-14 libclang-rt-14-dev valgrind libisal-dev libibverbs-dev librdmacm-dev
 
 include tests/unit/fence/build.mk
 include tests/unit/cases/build.mk
+include tests/unit/peer/build.mk
 include tests/unit/lib/build.mk
 include tests/unit/tools/build.mk
 include tests/model/build.mk
@@ -73,6 +76,7 @@ include tests/kunit/build.mk
 include tests/mutants/build.mk
 include tests/rdma/build.mk
 include tests/verbs/build.mk
+include tests/probe/build.mk
 include tests/matrix/build.mk
 
 .PHONY: check-install check-vm-selftest
@@ -81,9 +85,9 @@ check-install: lib tools
 
 # In one machine, for each takes a while to start.
 .PHONY: check-roce-6.1 check-roce-6.12
-check-roce-6.1 check-roce-6.12: check-roce-%: rdma-programs verbs-programs watch-vm-program
+check-roce-6.1 check-roce-6.12: check-roce-%: rdma-programs verbs-programs watch-vm-program probe-programs
 	tests/vm/run --kernel $* --timeout 3600 -- bash -c 'rc=0; \
-		for t in tests/rdma/run tests/verbs/run $(WATCHT_B)/module; do $$t || rc=1; done; exit $$rc'
+		for t in tests/rdma/run tests/verbs/run tests/probe/run $(WATCHT_B)/module; do $$t || rc=1; done; exit $$rc'
 
 check-vm-selftest:
 	@tests/vm/selftest

@@ -80,7 +80,7 @@ is_empty() {
 	[[ -z $left ]] || { echo "left behind: $left"; return 1; }
 }
 
-tests/vm/need pkg-config libisal-dev libibverbs-dev || exit 1
+tests/vm/need pkg-config libisal-dev libibverbs-dev librdmacm-dev || exit 1
 "$build/tools/lkvfence" --version 2>/dev/null | sed -n 's/^lkvfence: \(.*\), ABI .*/\1/p' >"$root/version"
 
 check "make install" make "${args[@]}" install-lib install-tools
@@ -89,14 +89,15 @@ check "the library, its header and the ABI's" is_there \
 check "the command and the man pages" is_there opt/lkvfence/bin/lkvfence \
 	opt/lkvfence/share/man/man{3/lkvfence_begin.3,7/lkvfence.7,8/lkvfence.8}
 check "a program compiles with pkg-config, and runs" compiles liblkvfence lkvfence.h lkvfence_source
-for name in watch verbs; do
+for name in watch verbs probe; do
 	check "make install-$name" make "${args[@]}" "install-$name"
 	check "liblkvfence-$name, and its header" is_there \
 		opt/lkvfence/lib/liblkvfence-$name.{so,a} opt/lkvfence/include/lkvfence-$name.h
 done
-check "a man page of each" is_there opt/lkvfence/share/man/man{3/lkvfence_watch_open.3,7/lkvfence_verbs.7}
+check "a man page of each" is_there opt/lkvfence/share/man/man{3/lkvfence_watch_open.3,7/lkvfence_verbs.7,7/lkvfence_probe.7}
 check "a program compiles with liblkvfence-watch, and runs" compiles liblkvfence-watch lkvfence-watch.h lkvfence_watch_open
 check "a program compiles with liblkvfence-verbs, and runs" compiles liblkvfence-verbs lkvfence-verbs.h lkvfence_verbs_create
+check "a program compiles with liblkvfence-probe, and runs" compiles liblkvfence-probe lkvfence-probe.h lkvfence_prober_start
 if [[ $kdir ]]; then
 	check "make install-module, with depmod" make "${args[@]}" install-module
 	check "modprobe would find the module" grep -rqs lkvfence "$dest/lib/modules" --include=modules.dep

@@ -2,7 +2,7 @@
 # liblkvfence-verbs: shared, static, pkg-config file, man pages. It needs
 # libibverbs; where that is not there, all else is built without it.
 
-VERBS_SRC  := error.c verbs.c poll.c sq.c send.c rq.c recv.c window.c rail.c source.c
+VERBS_SRC  := error.c verbs.c poll.c sq.c send.c rq.c recv.c window.c rail.c source.c peer.c
 VERBS_OBJ  := $(VERBS_SRC:%.c=$(B)/lib/verbs/%.o)
 VERBS_SO   := liblkvfence-verbs.so
 VERBS_REAL := $(VERBS_SO).$(VERSION)

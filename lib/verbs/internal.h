@@ -72,7 +72,8 @@ struct tell {
  * @tells: leases to return, the first one first
  * @tail: the end of these
  * @doomed: windows to deallocate; their rails are pinned
- * @rails: rails that were seen to be flushed, or are to be broken; pinned
+ * @rails: rails that were seen to be flushed, are to be broken, or whose peer has
+ *	failed; pinned
  */
 struct work {
 	struct tell *tells;
@@ -87,6 +88,7 @@ struct stats {
 	_Atomic uint64_t drained, in_band, revoked, failed, refused;
 	_Atomic uint64_t markers, in_doubt, lost, stale, acks_unknown;
 	_Atomic uint64_t invalidated, deallocated, windows_lost, flushed;
+	_Atomic uint64_t peers_failed;
 };
 
 #define COUNT(v, what)	atomic_fetch_add_explicit(&(v)->stats.what, 1, \
@@ -239,6 +241,8 @@ struct unproven {
  * @breaking: it is to be moved to ERR, by who has it on his list of work
  * @ending: its windows are being closed
  * @unproven: of leases that were given up unproven
+ * @peer: whom it reaches; see lkvfence_rail_peer()
+ * @peer_failed: he is to be marked as failed, by who has it on his list of work
  */
 struct lkvfence_rail {
 	struct lkvfence_verbs *v;
@@ -286,6 +290,11 @@ struct lkvfence_rail {
 
 	struct window *windows;
 	uint32_t nr_windows;
+
+	char peer[64];
+	struct lkvfence *peer_fence;	/* who is told; NULL: there is no peer */
+	uint64_t peer_session;
+	bool peer_failed;
 
 	struct unproven unproven;	/* guarded by v->lock */
 };
@@ -459,6 +468,11 @@ void lkvfence__run_doomed(struct window *window, struct work *work);
 void lkvfence__say_quiet(struct lkvfence_rail *rail,
 			 enum lkvfence_evidence evidence);
 void lkvfence__unbind_rail(struct lkvfence_rail *rail);
+
+/* peer.c. A request failed: with the rail's lock held; then without. */
+void lkvfence__peer_failed(struct lkvfence_rail *rail, enum ibv_wc_status status,
+			   struct work *work);
+void lkvfence__say_failed(struct lkvfence_rail *rail);
 
 #pragma GCC visibility pop
 

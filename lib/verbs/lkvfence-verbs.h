@@ -108,6 +108,7 @@ struct lkvfence_verbs_attr {
  * @deallocated: windows that had to be deallocated instead
  * @windows_lost: windows that could be neither
  * @flushed: rails whose receive queue was seen to be flushed
+ * @peers_failed: rails that marked their peer as failed
  */
 struct lkvfence_verbs_stat {
 	uint64_t drained;
@@ -124,6 +125,7 @@ struct lkvfence_verbs_stat {
 	uint64_t deallocated;
 	uint64_t windows_lost;
 	uint64_t flushed;
+	uint64_t peers_failed;
 };
 
 /**
@@ -320,6 +322,25 @@ int lkvfence_rail_recv(struct lkvfence_rail *rail, struct ibv_recv_wr *wr,
  * the way: poll; or what the provider says.
  */
 int lkvfence_rail_flush(struct lkvfence_rail *rail, int timeout_ms);
+
+/**
+ * lkvfence_rail_peer() - whom a rail reaches
+ * @rail: the rail
+ * @fence: a handle on any region of the user; open until the rail is destroyed, or
+ *	has another peer
+ * @name: the peer's name; NULL: none any more
+ * @session: its session over this rail, as the engine numbers it, or 0
+ *
+ * When a request on the rail fails, and the transport gave up on it, the peer is
+ * marked as failed, once for a connection: retries exceeded, no response, an abort
+ * or an operation's error on the other side, a fatal error. Not where the peer's
+ * device answered that it may not (it took the access away, and is there), nor
+ * for requests that came back flushed.
+ *
+ * Return: 0; -EINVAL.
+ */
+int lkvfence_rail_peer(struct lkvfence_rail *rail, struct lkvfence *fence,
+		       const char *name, uint64_t session);
 
 /**
  * struct lkvfence_send_attr - of lkvfence_send_begin()

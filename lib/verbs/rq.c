@@ -221,6 +221,7 @@ void lkvfence__run_rail(struct lkvfence_rail *rail, struct work *work)
 	pthread_mutex_unlock(&rail->lock);
 	if (breaking)
 		lkvfence__to_error(rail);
+	lkvfence__say_failed(rail);
 
 	pthread_mutex_lock(&rail->lock);
 	quiet = rail->flushed && lkvfence__qp_state(rail) == IBV_QPS_ERR;

@@ -403,6 +403,8 @@ static void fail(struct run *run, uint32_t pos, enum ibv_wc_status status)
 	uint32_t p;
 
 	rail->dead = true;
+	if (first)
+		lkvfence__peer_failed(rail, status, run->work);
 	for (p = rail->sq_tail; p != pos + 1; p++)
 		over(run, p, status);
 	end_run(run);

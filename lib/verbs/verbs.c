@@ -173,6 +173,7 @@ void lkvfence_verbs_stat(struct lkvfence_verbs *v,
 		.deallocated = atomic_load(&s->deallocated),
 		.windows_lost = atomic_load(&s->windows_lost),
 		.flushed = atomic_load(&s->flushed),
+		.peers_failed = atomic_load(&s->peers_failed),
 	};
 }
 

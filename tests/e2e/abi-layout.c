@@ -22,6 +22,7 @@ int main(void)
 	AT(lkvfence_info, max_tombstones, 104);
 	AT(lkvfence_info, max_pulls, 108);
 	AT(lkvfence_info, max_members, 112);
+	AT(lkvfence_info, max_peers, 116);
 	AT(lkvfence_info, version, 120);
 	SIZE(lkvfence_open, 112);
 	AT(lkvfence_open, slot_size, 72);
@@ -92,5 +93,11 @@ int main(void)
 	SIZE(lkvfence_join, 32);
 	AT(lkvfence_join, group, 16);
 	AT(lkvfence_join, nr_members, 24);
+	SIZE(lkvfence_peer, 200);
+	AT(lkvfence_peer, name, 16);
+	AT(lkvfence_peer, session, 80);
+	AT(lkvfence_peer, state, 112);
+	AT(lkvfence_peer, since_ns, 128);
+	AT(lkvfence_peer, stale, 192);
 	return done();
 }

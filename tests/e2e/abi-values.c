@@ -63,8 +63,10 @@ static const struct {
 	{ LKVFENCE_IOC_HOLD, "REVOKE_NOW beside an unknown policy", ABI_PLACE(begin.policy),
 	  LKVFENCE_POLICY_REVOKE_NOW | 3, EINVAL },
 
-	{ LKVFENCE_IOC_TAKE, "flags", ABI_PLACE(take.flags), 1, EINVAL },
-	{ LKVFENCE_IOC_TAKE, "padding", ABI_PLACE(take.pad), 1, EINVAL },
+	{ LKVFENCE_IOC_TAKE, "an unknown flag", ABI_PLACE(take.flags), 2, EINVAL },
+	{ LKVFENCE_IOC_TAKE, "HEALTHY, and no peer", ABI_PLACE(take.flags),
+	  LKVFENCE_TAKE_HEALTHY, EHOSTUNREACH },
+	{ LKVFENCE_IOC_TAKE, "a peer, and no flag", ABI_PLACE(take.peer), 1, EINVAL },
 	{ LKVFENCE_IOC_TAKE, "generation 0", ABI_PLACE(take.generation), 0, ENOENT },
 	{ LKVFENCE_IOC_TAKE, "a generation of the future", ABI_PLACE(take.generation),
 	  UINT64_MAX, ENOENT },
@@ -188,6 +190,14 @@ static const struct {
 	{ LKVFENCE_IOC_JOIN, "generation 0", ABI_PLACE(join.generation), 0, ENOENT },
 	{ LKVFENCE_IOC_JOIN, "a generation of the future", ABI_PLACE(join.generation),
 	  UINT64_MAX, ENOENT },
+	{ LKVFENCE_IOC_PEER, "an unknown flag", ABI_PLACE(peer.flags), 16, EINVAL },
+	{ LKVFENCE_IOC_PEER, "the highest flag", ABI_PLACE(peer.flags), 1U << 31, EINVAL },
+	{ LKVFENCE_IOC_PEER, "an unknown operation", ABI_PLACE(peer.op), 6, EINVAL },
+	{ LKVFENCE_IOC_PEER, "the highest operation", ABI_PLACE(peer.op), UINT32_MAX, EINVAL },
+	{ LKVFENCE_IOC_PEER, "padding", ABI_PLACE(peer.pad), 1, EINVAL },
+	{ LKVFENCE_IOC_PEER, "no session", ABI_PLACE(peer.session), 0, EINVAL },
+	{ LKVFENCE_IOC_PEER, "an interval", ABI_PLACE(peer.interval_ns), 1000 * MS, EINVAL },
+	{ LKVFENCE_IOC_PEER, "no name", ABI_PLACE(peer.name), 0, EINVAL },
 };
 
 /* The same for SOURCE where QPs can be bound: on other kernels it looks no further. */
@@ -247,6 +257,12 @@ static const struct {
 	{ LKVFENCE_IOC_ABORT, ABI_PLACE(abort.nr_ended) },
 	{ LKVFENCE_IOC_READY, ABI_PLACE(ready.deadline_ns) },
 	{ LKVFENCE_IOC_PULL, ABI_PLACE(pull.ticket) },
+	{ LKVFENCE_IOC_PEER, ABI_PLACE(peer.id) },
+	{ LKVFENCE_IOC_PEER, ABI_PLACE(peer.generation) },
+	{ LKVFENCE_IOC_PEER, ABI_PLACE(peer.probe) },
+	{ LKVFENCE_IOC_PEER, ABI_PLACE(peer.state) },
+	{ LKVFENCE_IOC_PEER, ABI_PLACE(peer.uid) },
+	{ LKVFENCE_IOC_PEER, ABI_PLACE(peer.stale) },
 	{ LKVFENCE_IOC_SOURCE, ABI_PLACE(source.binding) },
 	{ LKVFENCE_IOC_QUERY_SOURCE, ABI_PLACE(query_source.state) },
 	{ LKVFENCE_IOC_QUERY_SOURCE, ABI_PLACE(query_source.binding) },
@@ -274,7 +290,8 @@ static void refused(struct abi *abi, unsigned long number, const char *what,
 
 	abi_good(abi, cmd, &arg);
 	/* little endian, as all that this runs on */
-	memcpy((char *)&arg + at.offset, &value, at.width);
+	memcpy((char *)&arg + at.offset, &value,
+	       at.width < sizeof(value) ? at.width : sizeof(value));
 	was = arg;
 	before = stat_of(abi->f);
 	gives(abi_call(abi, cmd, &arg), -err, "%s with %s", cmd->name, what);

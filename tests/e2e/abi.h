@@ -31,6 +31,7 @@ union abi_arg {
 	struct lkvfence_pull pull;
 	struct lkvfence_withdraw withdraw;
 	struct lkvfence_join join;
+	struct lkvfence_peer peer;
 };
 
 /* Where a member is in any of these. */
@@ -70,6 +71,7 @@ static const struct abi_command abi_commands[] = {
 	{ "PULL", LKVFENCE_IOC_PULL, sizeof(struct lkvfence_pull), false },
 	{ "WITHDRAW", LKVFENCE_IOC_WITHDRAW, sizeof(struct lkvfence_withdraw), false },
 	{ "JOIN", LKVFENCE_IOC_JOIN, sizeof(struct lkvfence_join), false },
+	{ "PEER", LKVFENCE_IOC_PEER, sizeof(struct lkvfence_peer), false },
 };
 
 /* A region with a transfer (@generation) whose source 1 has a lease. */
@@ -212,6 +214,11 @@ static inline void abi_good(struct abi *abi, const struct abi_command *cmd,
 		arg->join.generation = begin(abi->f, next, next, 1, 1);
 		arg->join.group = next;
 		arg->join.nr_members = 2;
+		break;
+	case LKVFENCE_IOC_PEER:
+		arg->peer.op = LKVFENCE_PEER_OP_CONNECT;
+		arg->peer.session = next;
+		snprintf(arg->peer.name, sizeof(arg->peer.name), "abi");
 		break;
 	}
 	arg->size = cmd->size;

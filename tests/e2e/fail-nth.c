@@ -80,7 +80,7 @@ static bool did_fail(void)
 }
 
 /*
- * A command, whether it shall create something beside (a region; an offer; a tombstone),
+ * A command, whether it shall create something beside (a region; an offer; a tombstone; a peer),
  * and whether there is anything in it that needs memory.
  */
 struct way {
@@ -127,6 +127,12 @@ static void prepare(struct abi *abi, const struct way *way, union abi_arg *arg)
 		arg->abort.flags = LKVFENCE_ABORT_BY_TAG | LKVFENCE_ABORT_EARLY;
 		arg->abort.generation = 0;
 		arg->abort.tag = abi->next++ + (1ULL << 32);
+		break;
+	case LKVFENCE_IOC_PEER:
+		if (!way->creates)
+			break;
+		snprintf(arg->peer.name, sizeof(arg->peer.name), "peer-%u", abi->next++);
+		arg->peer.flags = LKVFENCE_PEER_WATCH;
 		break;
 	case LKVFENCE_IOC_QUERY_SOURCE:
 		arg->query_source.qps = (uintptr_t)qps;
@@ -262,6 +268,8 @@ int main(void)
 		{ "PULL", LKVFENCE_IOC_PULL, false, true },
 		{ "WITHDRAW", LKVFENCE_IOC_WITHDRAW, false, false },
 		{ "JOIN", LKVFENCE_IOC_JOIN, false, true },
+		{ "PEER", LKVFENCE_IOC_PEER, false, true },
+		{ "PEER, a new one, watched", LKVFENCE_IOC_PEER, true, true },
 	};
 	struct abi abi;
 	size_t i;

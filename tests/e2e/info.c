@@ -34,6 +34,8 @@ int main(void)
 	gives(info().max_pulls, 1003, "max_pulls");
 	set_param("max_tombstones", 1004);
 	gives(info().max_tombstones, 1004, "max_tombstones");
+	set_param("max_peers", 1005);
+	gives(info().max_peers, 1005, "max_peers");
 	set_param("unclaimed_ms", 600000);
 	gives(info().unclaimed_ns, 600000 * MS, "unclaimed_ms");
 	set_param("tombstone_ms", 1);

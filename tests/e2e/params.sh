@@ -45,6 +45,8 @@ ok "a queue pair settles for 100 ms, the rest of a revocation may take 10 s; 409
 
 [ "$(value max_pulls) $(value max_tombstones) $(value unclaimed_ms) $(value tombstone_ms)" = "65536 4096 5000 60000" ]
 ok "65536 pulls may wait, for 5 s if nobody offers; 4096 ended offers are known for a minute" $?
+[ "$(value max_peers)" = 4096 ]
+ok "4096 peers of a user" $?
 
 refused timeout_min_ms 0
 refused timeout_min_ms 30001
@@ -79,7 +81,7 @@ accepted max_regions 0
 accepted max_transfers 4294967295
 accepted max_sources 0
 accepted max_sources 4294967295
-for name in max_pulls max_tombstones; do
+for name in max_pulls max_tombstones max_peers; do
 	refused $name -1
 	refused $name x
 	accepted $name 0
@@ -93,14 +95,14 @@ load() {
 }
 
 load timeout_min_ms=100 timeout_default_ms=200 timeout_max_ms=300 max_slots=1000 max_regions=3 max_transfers=4 \
-	max_sources=5 settle_ms=6 revoke_timeout_ms=7 max_pulls=8 max_tombstones=9 unclaimed_ms=10 tombstone_ms=11 &&
-	[ "$(cat $parameters/* | tr '\n' ' ')" = "8 3 1000 5 9 4 7 6 200 300 100 11 10 " ]
+	max_sources=5 settle_ms=6 revoke_timeout_ms=7 max_pulls=8 max_tombstones=9 unclaimed_ms=10 tombstone_ms=11 max_peers=12 &&
+	[ "$(cat $parameters/* | tr '\n' ' ')" = "12 8 3 1000 5 9 4 7 6 200 300 100 11 10 " ]
 ok "at load: all of them" $?
 load timeout_max_ms=5000 timeout_default_ms=5000 timeout_min_ms=5000
 ok "at load: the order in which they are named doesn't matter" $?
 for bad in timeout_min_ms=0 timeout_min_ms=30001 timeout_max_ms=5 timeout_default_ms=5 timeout_default_ms=x \
 	settle_ms=0 settle_ms=600001 settle_ms=x revoke_timeout_ms=0 revoke_timeout_ms=600001 max_sources=x \
-	unclaimed_ms=0 unclaimed_ms=600001 tombstone_ms=0 tombstone_ms=x max_pulls=x max_tombstones=-1; do
+	unclaimed_ms=0 unclaimed_ms=600001 tombstone_ms=0 tombstone_ms=x max_pulls=x max_tombstones=-1 max_peers=x; do
 	! load $bad && [ ! -e /sys/module/lkvfence ]
 	ok "at load: $bad is refused" $?
 done

@@ -58,6 +58,8 @@ static const struct file files[] = {
 static const char * const region_only[] = { "slot_size", "base", "accepts", "oldest_hold_ns" };
 static const char * const module_only[] = {
 	"oldest_hold_ns", "abi", "version", "nr_regions", "features",
+	/* peers are no region's: see peer-take */
+	"peers", "peers_failed", "peer_failures", "peer_recoveries", "peer_refused",
 	/* of every device, and our own folders */
 	"dev", "uevent", "power", "subsystem", "objects", "regions",
 };

@@ -106,8 +106,10 @@ int status_command(const struct options *opt, int argc, char **argv)
 	print_object("module");
 	module_print(&module);
 	print_text("\n");
-	if (module.loaded)
+	if (module.loaded) {
 		sums_print();
+		peers_print();
+	}
 	print_end();
 	print_array("regions");
 	if (sysfs_present())

@@ -34,8 +34,12 @@ int status_command(const struct options *opt, int argc, char **argv);
 int region_command(const struct options *opt, int argc, char **argv);
 int transfer_command(const struct options *opt, int argc, char **argv);
 int source_command(const struct options *opt, int argc, char **argv);
+int peer_command(const struct options *opt, int argc, char **argv);
 int release_command(const struct options *opt, int argc, char **argv);
 int version_print(void);
+
+/* peers_print() - the module's sums of peers, for the status */
+void peers_print(void);
 
 /* tool_refused() - passes on the library's words for @err, its last failure */
 int tool_refused(int err);

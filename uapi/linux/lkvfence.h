@@ -124,6 +124,34 @@
  * timeout after the first one finished, are ended or done without (reason
  * EXPIRED).
  *
+ * PEERS
+ *
+ * A peer is the other end of a session, named by the engine, and is healthy or
+ * failed. The table of peers is the host's: all processes with a handle on a
+ * region of the same user see the same peers, and change them, by PEER. The module
+ * marks nothing by itself: that a request, a lease or a pull fails doesn't make its
+ * peer a dead one.
+ *
+ *   CONNECT    there is a session with the peer. One of another number than the
+ *              last makes the peer healthy, with a new generation
+ *   FAILED     a transfer to that session failed: the peer is failed
+ *   RECOVERED  it works again: the peer is healthy
+ *   PROBE      may the caller find out? Of all processes, one at a time may
+ *   PROBED     it did, and the peer is still failed
+ *
+ * What is said of an older session or generation is refused with ESTALE, counted,
+ * and changes nothing (L5). A TAKE that asks for it is refused with EHOSTDOWN
+ * while a peer is failed; nothing else looks at peers.
+ *
+ * PROBE is a claim. It ends with RECOVERED, PROBED or CONNECT, when its handle is
+ * closed, or interval_ns after it was made, when somebody else may claim: a prober
+ * that hangs, or is killed, is in nobody's way. What it says later of a claim that
+ * somebody else has by then is ESTALE.
+ *
+ * A user's peers are known as long as he has a region. Where there would be more
+ * than max_peers, the healthy one is forgotten that nobody watches and nobody has
+ * named for longest.
+ *
  * FILES AND HANDLES
  *
  * /dev/lkvfence answers INFO and OPEN, and every other command with ENOTTY.
@@ -143,9 +171,9 @@
  * read(2) on a handle returns as many struct lkvfence_event as are there and
  * fit; it blocks while there are none (EAGAIN with O_NONBLOCK), and fails with
  * EINVAL when not even one fits. poll(2) reports POLLIN while one is there.
- * Events are never lost or merged while the handle lives; those of one transfer
- * come in the order ENDED, QUARANTINED, RELEASED; those of sources and tickets
- * come before those of transfers:
+ * Events are never lost while the handle lives, nor merged, but those of one peer;
+ * those of one transfer come in the order ENDED, QUARANTINED, RELEASED; those of
+ * sources come first, then those of tickets, of peers, and of transfers:
  *
  *   ENDED        somebody else than its owner ended it (another handle's ABORT,
  *                or its time to live), and its slots are held
@@ -155,6 +183,9 @@
  *                answer of the call is the report (L6)
  *   REVOKE       a source that this handle bound is being revoked
  *   GRANTED, REFUSED  the answer to a pull of this handle's
+ *   PEER         a peer that this handle watches has failed, has recovered, or
+ *                has a new session. Where it was not read before the next change,
+ *                there is one event for both, and it tells what came of it
  *
  * A released transfer keeps the memory of its ranges until its event is read; it
  * is charged to who began it.
@@ -244,6 +275,7 @@
 #define LKVFENCE_IOC_PULL		_IO(LKVFENCE_IOC_MAGIC, 0x1e)
 #define LKVFENCE_IOC_WITHDRAW		_IO(LKVFENCE_IOC_MAGIC, 0x1f)
 #define LKVFENCE_IOC_JOIN		_IO(LKVFENCE_IOC_MAGIC, 0x20)
+#define LKVFENCE_IOC_PEER		_IO(LKVFENCE_IOC_MAGIC, 0x21)
 
 /**
  * enum lkvfence_state - where a transfer is in its life
@@ -450,7 +482,7 @@ struct lkvfence_range {
  *	that were aborted early
  * @max_pulls: out: waiting tickets of a region
  * @max_members: out: members of a group
- * @pad: out: 0
+ * @max_peers: out: peers of one user
  * @version: out: the module's version, ends in NUL
  */
 struct lkvfence_info {
@@ -475,7 +507,7 @@ struct lkvfence_info {
 	__u32 max_tombstones;
 	__u32 max_pulls;
 	__u32 max_members;
-	__u32 pad;
+	__u32 max_peers;
 	char version[32];
 };
 
@@ -695,24 +727,29 @@ struct lkvfence_begin {
 	__u32 state;
 };
 
+#define LKVFENCE_TAKE_HEALTHY		(1U << 0)	/* not if that peer is failed */
+#define LKVFENCE_TAKE_FLAGS		LKVFENCE_TAKE_HEALTHY
+
 /**
  * struct lkvfence_take - TAKE: one more lease, for a launch
  * @size: sizeof(struct lkvfence_take)
- * @flags: 0
+ * @flags: LKVFENCE_TAKE_*
  * @generation: the transfer
  * @source: who gets it. A source gets one lease of a generation, ever: a
  *	worker with several launches numbers them
- * @pad: 0
+ * @peer: with HEALTHY: the id that PEER gave; else 0
  *
  * Errors: ECANCELED the transfer has ended (L3); EEXIST the source has, or
- * had, a lease; ENOSPC it has max_leases; ESHUTDOWN, ESTALE, ENOENT.
+ * had, a lease; ENOSPC it has max_leases; ESHUTDOWN, ESTALE, ENOENT. With HEALTHY,
+ * before any of these: EHOSTDOWN the peer is failed; EHOSTUNREACH no peer of the
+ * region's owner has that id, any more.
  */
 struct lkvfence_take {
 	__u32 size;
 	__u32 flags;
 	__u64 generation;
 	__u32 source;
-	__u32 pad;
+	__u32 peer;
 };
 
 /**
@@ -1243,6 +1280,118 @@ struct lkvfence_join {
 };
 
 /**
+ * enum lkvfence_peer_op - what PEER is to do
+ * @LKVFENCE_PEER_OP_LOOK: tell of it
+ * @LKVFENCE_PEER_OP_CONNECT: there is a session of number @session. The same as
+ *	the last: nothing changes; another: the peer is healthy, its generation a new
+ *	one
+ * @LKVFENCE_PEER_OP_FAILED: a transfer to it failed. A healthy peer is failed from
+ *	now on, and may be probed after @interval_ns
+ * @LKVFENCE_PEER_OP_RECOVERED: it works. A failed peer is healthy from now on
+ * @LKVFENCE_PEER_OP_PROBE: claim the next probe of a failed peer, for
+ *	@interval_ns; @probe is the claim's number
+ * @LKVFENCE_PEER_OP_PROBED: the probe failed. The next may be claimed after
+ *	@interval_ns
+ */
+enum lkvfence_peer_op {
+	LKVFENCE_PEER_OP_LOOK		= 0,
+	LKVFENCE_PEER_OP_CONNECT	= 1,
+	LKVFENCE_PEER_OP_FAILED		= 2,
+	LKVFENCE_PEER_OP_RECOVERED	= 3,
+	LKVFENCE_PEER_OP_PROBE		= 4,
+	LKVFENCE_PEER_OP_PROBED		= 5,
+};
+
+/**
+ * enum lkvfence_peer_state - of a peer
+ * @LKVFENCE_PEER_HEALTHY: nothing is known to be wrong with it
+ * @LKVFENCE_PEER_FAILED: a transfer to it failed, and none, nor a probe, has
+ *	succeeded since
+ */
+enum lkvfence_peer_state {
+	LKVFENCE_PEER_HEALTHY		= 1,
+	LKVFENCE_PEER_FAILED		= 2,
+};
+
+#define LKVFENCE_PEER_CREATE		(1U << 0)	/* LOOK, FAILED: if there is none */
+#define LKVFENCE_PEER_WATCH		(1U << 1)	/* LOOK, CONNECT: events to this handle */
+#define LKVFENCE_PEER_NEXT		(1U << 2)	/* LOOK: the least id above id, not name */
+#define LKVFENCE_PEER_ALL		(1U << 3)	/* with NEXT: of all users */
+#define LKVFENCE_PEER_FLAGS		(LKVFENCE_PEER_CREATE | LKVFENCE_PEER_WATCH | \
+					 LKVFENCE_PEER_NEXT | LKVFENCE_PEER_ALL)
+
+/**
+ * struct lkvfence_peer - PEER: the health of the other end of a session
+ * @size: sizeof(struct lkvfence_peer)
+ * @flags: LKVFENCE_PEER_*
+ * @op: enum lkvfence_peer_op
+ * @id: with NEXT in; out: a number for the peer that is never given twice in a load
+ *	of the module, but for that there are only 2^32
+ * @name: which peer, of the owner of the handle's region: 1 to 63 printable
+ *	characters of ASCII, but spaces, and a NUL; bytes behind that are ignored;
+ *	with NEXT out
+ * @session: the engine's own number for the session. CONNECT: at least 1. FAILED,
+ *	RECOVERED: of which this is said; 0: of whichever there is. Else ignored.
+ *	out: the last one, or 0 where none was told
+ * @generation: FAILED, RECOVERED: likewise. Else ignored. out: of the peer as it
+ *	is since its last session began; never given twice in a load of the module
+ * @probe: RECOVERED, PROBED: the claim that this is the result of; 0: RECOVERED: of
+ *	none, PROBED: of this handle's. PROBE: out. Else ignored, and out: 0
+ * @interval_ns: FAILED: 0 for at once; PROBE, PROBED: 0 for the default timeout;
+ *	within the bounds of timeouts. Others: 0
+ * @state: out: enum lkvfence_peer_state
+ * @pid: out: process that has the claim, as the initial PID namespace numbers it,
+ *	or 0
+ * @uid: out: whose peer it is, as the caller's user namespace has it
+ * @pad: 0
+ * @since_ns: out: since when it is in its state, or has its session
+ * @next_probe_ns: out: of a failed peer: when the next probe can be claimed; while
+ *	it is, when the claim is over
+ * @now_ns: out: the clock of these, now
+ * @failures: out: how often it became failed; always @recoveries, and 1 more while
+ *	it is failed
+ * @recoveries: out: how often it became healthy again, by RECOVERED or a new session
+ * @probes: out: claims
+ * @refused: out: TAKEs refused
+ * @sessions: out: sessions of another number than the one before
+ * @stale: out: FAILED, RECOVERED and PROBED refused with ESTALE
+ *
+ * CONNECT creates the peer where there is none, and so does CREATE. WATCH is for
+ * as long as the handle lives.
+ *
+ * Errors: ENOENT no such peer; with NEXT: none is above. ESTALE FAILED and
+ * RECOVERED: the peer has another session or generation; RECOVERED and PROBED: the
+ * claim is not this handle's, any more. PROBE: EALREADY the peer is healthy; EAGAIN
+ * it isn't time yet; EBUSY somebody has the claim; the out members are filled in
+ * with these. ENOSPC all of max_peers are watched or failed; EPERM ALL without
+ * CAP_DAC_OVERRIDE; ERANGE interval_ns.
+ */
+struct lkvfence_peer {
+	__u32 size;
+	__u32 flags;
+	__u32 op;
+	__u32 id;
+	char name[64];
+	__u64 session;
+	__u64 generation;
+	__u64 probe;
+	__u64 interval_ns;
+	__u32 state;
+	__s32 pid;
+	__u32 uid;
+	__u32 pad;
+	__u64 since_ns;
+	__u64 next_probe_ns;
+	__u64 now_ns;
+	__u64 failures;
+	__u64 recoveries;
+	__u64 probes;
+	__u64 refused;
+	__u64 sessions;
+	__u64 stale;
+};
+
+/**
  * enum lkvfence_event_type - what an event tells
  * @LKVFENCE_EVENT_ENDED: ended by somebody else; slots held
  * @LKVFENCE_EVENT_QUARANTINED: past its deadline; slots stay out
@@ -1251,6 +1400,7 @@ struct lkvfence_join {
  *	at its QPs, and say by QUIET what is seen
  * @LKVFENCE_EVENT_GRANTED: a pull has its lease
  * @LKVFENCE_EVENT_REFUSED: a pull gets none
+ * @LKVFENCE_EVENT_PEER: a peer that this handle watches has changed
  */
 enum lkvfence_event_type {
 	LKVFENCE_EVENT_ENDED		= 1,
@@ -1259,6 +1409,7 @@ enum lkvfence_event_type {
 	LKVFENCE_EVENT_REVOKE		= 4,
 	LKVFENCE_EVENT_GRANTED		= 5,
 	LKVFENCE_EVENT_REFUSED		= 6,
+	LKVFENCE_EVENT_PEER		= 7,
 };
 
 #define LKVFENCE_EVENT_TAINTED		(1U << 0)	/* no proof: don't read or cache (L7) */
@@ -1267,8 +1418,9 @@ enum lkvfence_event_type {
 
 /**
  * struct lkvfence_event - what read(2) on a handle returns
- * @generation: the transfer; REVOKE: the binding; REFUSED: the transfer, or 0
- * @tag: its tag; REVOKE: the source
+ * @generation: the transfer; REVOKE: the binding; REFUSED: the transfer, or 0;
+ *	PEER: the peer's
+ * @tag: its tag; REVOKE: the source; PEER: its id
  * @time_ns: when it happened
  * @held_ns: RELEASED: time from the end to the release, else 0
  * @ticket: GRANTED, REFUSED: the pull's
@@ -1276,15 +1428,16 @@ enum lkvfence_event_type {
  * @flags: LKVFENCE_EVENT_*
  * @outcome: RELEASED: enum lkvfence_outcome, else 0
  * @evidence: RELEASED: the weakest enum lkvfence_evidence among its leases
- * @reason: enum lkvfence_reason
- * @nr_slots: its slots; REVOKE, REFUSED: 0
+ * @reason: enum lkvfence_reason; PEER: FAILED, or NONE: it is healthy
+ * @nr_slots: its slots; REVOKE, REFUSED, PEER: 0
  * @leases_out: leases without proof, as it is read: the transfer's, or the
- *	source's; GRANTED, REFUSED: 0
+ *	source's; GRANTED, REFUSED, PEER: 0
  * @pad: 0
  *
  * The size is fixed: later ABIs use other types, not longer events. A handle
  * gets other types than the first three only if it asked for them: REVOKE by
- * SOURCE, GRANTED and REFUSED by PULL. All the same, a program passes over types that it doesn't know.
+ * SOURCE, GRANTED and REFUSED by PULL, PEER by WATCH. All the same, a program passes
+ * over types that it doesn't know.
  */
 struct lkvfence_event {
 	__u64 generation;

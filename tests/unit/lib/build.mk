@@ -3,7 +3,7 @@
 
 LIBT   := tests/unit/lib
 LIBT_B := $(B)/tests/lib
-LIBT_PROGS := $(addprefix $(LIBT_B)/,test_open test_calls test_return test_pulls test_sources \
+LIBT_PROGS := $(addprefix $(LIBT_B)/,test_open test_calls test_return test_pulls test_sources test_peers \
 	test_events test_names)
 # The library once more: the wrapped calls must be calls, not inlined checks
 LIBT_LIB := $(LIB_SRC:%.c=$(LIBT_B)/lib-%.o)
@@ -37,7 +37,7 @@ $(LIBT_B)/%.o: $(LIBT)/%.c | check-lib-needs
 # enum members by kind; GNU sed
 $(LIBT_B)/values.inc: uapi/linux/lkvfence.h
 	@mkdir -p $(@D)
-	sed -nE 's/^\tLKVFENCE_(STATE|REASON|POLICY|OUTCOME|EVIDENCE|EVENT|LEASE|SOURCE|QP)_([A-Z_]+)\s*=.*/VALUE(\1, \2),/p' \
+	sed -nE '/_PEER_OP_/d; s/^\tLKVFENCE_(STATE|REASON|POLICY|OUTCOME|EVIDENCE|EVENT|LEASE|SOURCE|QP|PEER)_([A-Z_]+)\s*=.*/VALUE(\1, \2),/p' \
 		$< > $@
 
 $(LIBT_B)/test_names.o: $(LIBT_B)/values.inc

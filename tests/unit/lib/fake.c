@@ -124,6 +124,8 @@ static size_t size_of(unsigned long cmd)
 		return sizeof(struct lkvfence_pull);
 	case LKVFENCE_IOC_WITHDRAW:
 		return sizeof(struct lkvfence_withdraw);
+	case LKVFENCE_IOC_PEER:
+		return sizeof(struct lkvfence_peer);
 	}
 	fail_msg("no such command: %#lx", cmd);
 	return 0;
@@ -231,6 +233,7 @@ int fake_setup(void **state)
 		.tombstone_ns = 60000,
 		.max_tombstones = 40,
 		.max_pulls = 30,
+		.max_peers = 40,
 		.version = "9.8.7",
 	};
 	if (pipe(fds))

@@ -28,6 +28,7 @@ AT(lkvfence_info, tombstone_ns, 96);
 AT(lkvfence_info, max_tombstones, 104);
 AT(lkvfence_info, max_pulls, 108);
 AT(lkvfence_info, max_members, 112);
+AT(lkvfence_info, max_peers, 116);
 AT(lkvfence_info, version, 120);
 SIZE(lkvfence_open, 112);
 AT(lkvfence_open, slot_size, 72);
@@ -109,6 +110,17 @@ AT(lkvfence_withdraw, ticket, 8);
 SIZE(lkvfence_join, 32);
 AT(lkvfence_join, group, 16);
 AT(lkvfence_join, nr_members, 24);
+SIZE(lkvfence_peer, 200);
+AT(lkvfence_peer, op, 8);
+AT(lkvfence_peer, id, 12);
+AT(lkvfence_peer, name, 16);
+AT(lkvfence_peer, session, 80);
+AT(lkvfence_peer, probe, 96);
+AT(lkvfence_peer, state, 112);
+AT(lkvfence_peer, pad, 124);
+AT(lkvfence_peer, since_ns, 128);
+AT(lkvfence_peer, failures, 152);
+AT(lkvfence_peer, stale, 192);
 
 /* what a region may accept: all that the ABI knows, but NONE and TIMEOUT */
 CHECK((1 << LKVFENCE_NR_EVIDENCE) - 4 == LKVFENCE_ACCEPT_ALL);

@@ -237,7 +237,7 @@ static void take(void **state)
 	assert_int_equal(fake.cmd, LKVFENCE_IOC_TAKE);
 	assert_true(fake.in.take.generation == 1ULL << 33);
 	assert_int_equal(fake.in.take.source, 7);
-	assert_int_equal(fake.in.take.flags | fake.in.take.pad, 0);
+	assert_int_equal(fake.in.take.flags | fake.in.take.peer, 0);
 
 	fake.cmd_errno = ECANCELED;
 	assert_call(-ECANCELED, lkvfence_take(f, 8, 7));

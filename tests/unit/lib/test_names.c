@@ -74,6 +74,7 @@ NAMES(EVENT, event_name, 6)
 NAMES(LEASE, lease_state_name, 4)
 NAMES(SOURCE, source_state_name, 4)
 NAMES(QP, qp_state_name, 4)
+NAMES(PEER, peer_state_name, 2)
 
 /* A policy is what to do at the deadline, and what to try before */
 static void policy_names(void **state)
@@ -125,6 +126,7 @@ int main(void)
 		cmocka_unit_test(lease_state_names),
 		cmocka_unit_test(source_state_names),
 		cmocka_unit_test(qp_state_names),
+		cmocka_unit_test(peer_state_names),
 		cmocka_unit_test(version),
 	};
 

@@ -11,7 +11,7 @@ trap 'rm -rf "$tmp"' EXIT
 export LC_ALL=C
 unset "${!LKVFENCE_@}"
 
-planned=57 count=0 failed=0
+planned=65 count=0 failed=0
 
 # ok NAME STATUS: STATUS is what the test's last command left
 ok() {
@@ -79,7 +79,7 @@ fake_values() {
 
 tool=$build/tools/lkvfence
 export LKVFENCE_DEVICE=$tmp/none LKVFENCE_SYSFS=$tmp/none
-for words in "" status region "region kv0" transfer "transfer --region kv0" "transfer 7" source "source --region kv0" \
+for words in "" status region "region kv0" transfer "transfer --region kv0" "transfer 7" source "source --region kv0" peer \
 	"release --region kv0 7"; do
 	# shellcheck disable=SC2086 # words are words
 	run $words
@@ -89,7 +89,7 @@ done
 run -j
 exits 3 "module is not loaded" && json '.module.loaded == false and .regions == []'
 ok "no module: the status is JSON all the same" $?
-for words in transfer source; do
+for words in transfer source peer; do
 	run -j $words
 	exits 3 "module is not loaded" && json '. == []'
 	ok "no module: the list of ${words}s is JSON all the same" $?
@@ -114,7 +114,7 @@ bad=("nonsense" "--nonsense" "region a b" "region ../etc" "region .hidden" "tran
 	"transfer -- -7" "transfer --slot 4294967296" "transfer --tag 18446744073709551616" "transfer --tag 0x" "transfer --tag"
 	"transfer --region a/b" "release 7" "release --region kv0" "release --region kv0 7 x" "region --tag 7" "status x"
 	"release --region kv0 --slot 7 7" "source 7" "source --tag 7" "source --slot 7" "source --region a/b"
-	"source --region")
+	"source --region" "peer 7" "peer --tag 7" "peer --slot 7" "peer --region a/b")
 errors=0
 for words in "${bad[@]}"; do
 	# shellcheck disable=SC2086
@@ -249,6 +249,14 @@ ok "sysfs: a module that doesn't say what it can" $?
 run region kv3
 exits 1 "kv3" && [ ! -s "$tmp/out" ]
 ok "sysfs: a region that isn't there fails" $?
+for name in peers peers_failed peer_failures peer_recoveries peer_refused; do
+	echo "${#name}" >"$sys/$name"
+done
+run
+exits 0 && grep -qx "peers: 5, 12 failed now; 13 failures, 15 recoveries, 12 launches refused" "$tmp/out" && run -j &&
+	exits 0 && json '.module.peers_failed == 12 and .module.peer_recoveries == 15'
+ok "sysfs: peers, in the status" $?
+rm "$sys"/peer*
 run --version
 exits 0 && out "lkvfence: 0.1.0, ABI 1
 liblkvfence: 0.1.0
@@ -343,6 +351,28 @@ ok "no sources" $?
 run source --region kv3
 exits 1 "kv3" && [ ! -s "$tmp/out" ]
 ok "sources of a region that isn't there" $?
+run peer
+long="[fe80::1%eth0]:4791/012345678901234567890123456789012345678901"
+exits 0 && out "peer $long id 3 uid 0 state failed for 1m30s probed by 1234, others in 5.0s session 9007199254740993 generation 9007199254740994 sessions 2 failures 3 recoveries 2 probes 7 refused 40 stale 1
+peer p4 id 4 uid 0 state failed for 1.0s next probe in 29.0s generation 5 sessions 0 failures 1 recoveries 0 probes 0 refused 0 stale 0
+peer p5 id 5 uid 0 state failed for 1.0s to be probed session 1 generation 6 sessions 1 failures 1 recoveries 0 probes 0 refused 0 stale 0
+peer p6 id 4294967295 uid 1000 state healthy for 2h03m session 1 generation 7 sessions 1 failures 0 recoveries 0 probes 0 refused 0 stale 0"
+ok "peers of all users, for an administrator; once, whatever the regions" $?
+run -j peer
+exits 0 && json 'length == 4 and .[0].generation == "9007199254740994" and .[0].session == "9007199254740993"
+	and .[0].prober == 1234 and .[0].probe_in_ns == 5000000000 and .[0].for_ns == 90000000000 and .[0].refused == 40
+	and .[1].prober == null and .[1].probe_in_ns == 29000000000 and .[2].probe_in_ns == -1000000000
+	and .[3].probe_in_ns == null and .[3].prober == null and .[3].state == "healthy" and .[3].id == 4294967295'
+ok "peers in JSON" $?
+FAKE_UNPRIVILEGED=1 run peer
+exits 0 && [ "$(wc -l <"$tmp/out")" -eq 3 ] && ! grep -q "uid 1000" "$tmp/out"
+ok "peers: others see their own" $?
+run peer --region kv0
+exits 0 && [ "$(wc -l <"$tmp/out")" -eq 3 ]
+ok "peers: those of a region's owner" $?
+run peer --region kv3
+exits 1 "kv3" && [ ! -s "$tmp/out" ]
+ok "peers: of a region that isn't there" $?
 fake_values "$sys/regions/closed" 1
 run -j transfer
 exits 4 "no permission on region closed" && json 'length == 6'

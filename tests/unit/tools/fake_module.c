@@ -314,6 +314,59 @@ static int fake_query_source(struct lkvfence_query_source *q)
 	return 0;
 }
 
+#define OTHER_UID	1000
+
+static const struct lkvfence_peer peers[] = {
+	{	/* probed; its name is as long as may be */
+		.id = 3, .name = "[fe80::1%eth0]:4791/012345678901234567890123456789012345678901",
+		.session = GENERATION, .generation = GENERATION + 1,
+		.state = LKVFENCE_PEER_FAILED, .pid = 1234, .uid = 0,
+		.since_ns = NOW - 90 * SECOND, .next_probe_ns = NOW + 5 * SECOND,
+		.failures = 3, .recoveries = 2, .probes = 7, .refused = 40,
+		.sessions = 2, .stale = 1,
+	},
+	{	/* nobody probes it, and nobody may yet; it has no session */
+		.id = 4, .name = "p4", .generation = 5,
+		.state = LKVFENCE_PEER_FAILED, .uid = 0,
+		.since_ns = NOW - SECOND, .next_probe_ns = NOW + 29 * SECOND,
+		.failures = 1,
+	},
+	{	/* anybody may */
+		.id = 5, .name = "p5", .session = 1, .generation = 6,
+		.state = LKVFENCE_PEER_FAILED, .uid = 0,
+		.since_ns = NOW - SECOND, .next_probe_ns = NOW - SECOND,
+		.failures = 1, .sessions = 1,
+	},
+	{	/* another user's */
+		.id = UINT32_MAX, .name = "p6", .session = 1, .generation = 7,
+		.state = LKVFENCE_PEER_HEALTHY, .uid = OTHER_UID,
+		.since_ns = NOW - 7384 * SECOND, .sessions = 1,
+	},
+};
+
+static int fake_peer(struct lkvfence_peer *p)
+{
+	bool all = p->flags & LKVFENCE_PEER_ALL;
+	size_t i;
+
+	if (p->op != LKVFENCE_PEER_OP_LOOK || !(p->flags & LKVFENCE_PEER_NEXT))
+		return -EINVAL;
+	if (all && setting("FAKE_UNPRIVILEGED"))
+		return -EPERM;
+	for (i = 0; i < sizeof(peers) / sizeof(peers[0]); i++) {
+		uint32_t flags = p->flags;
+
+		if (peers[i].id <= p->id || (!all && peers[i].uid == OTHER_UID))
+			continue;
+		*p = peers[i];
+		p->size = sizeof(*p);
+		p->flags = flags;
+		p->now_ns = NOW;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 static int fake_release(const struct lkvfence_release *release)
 {
 	if (release->flags != LKVFENCE_RELEASE_FORCE)
@@ -356,6 +409,9 @@ int __wrap_ioctl(int fd, unsigned long cmd, ...)
 		break;
 	case LKVFENCE_IOC_QUERY_SOURCE:
 		err = region_of[fd] == KV0 ? fake_query_source(arg) : -ENOENT;
+		break;
+	case LKVFENCE_IOC_PEER:
+		err = fake_peer(arg);
 		break;
 	case LKVFENCE_IOC_RELEASE:
 		err = fake_release(arg);

@@ -446,6 +446,13 @@ int lkvfence_quiet(struct lkvfence *f, uint64_t binding, uint32_t qp,
 	return fake.quiet_err;
 }
 
+int lkvfence_peer(struct lkvfence *f, struct lkvfence_peer *peer)
+{
+	fake.peer_fence = f;
+	fake.peers[fake.nr_peers++] = *peer;
+	return fake.peer_err;
+}
+
 const char *lkvfence_errmsg(void)
 {
 	return "the region says no";

@@ -106,6 +106,10 @@ struct fake {
 	struct said_quiet quiets[64];
 	unsigned int nr_quiets;
 	int quiet_err;
+	struct lkvfence_peer peers[16];
+	struct lkvfence *peer_fence;
+	unsigned int nr_peers;
+	int peer_err;
 
 	/* the callback */
 	struct lkvfence_returned returned[64];
