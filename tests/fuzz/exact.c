@@ -494,10 +494,13 @@ static void step(void)
 		0x14, 0x14, 0x14, 0x14, 0x15, 0x15, 0x15, 0x16, 0x16, 0x17, 0x17, 0x18, 0x19,
 		0x1a, 0x1b, 0x1c, 0x00, 0x1d, 0x01,
 	};
-	int h = any_handle();
-	u32 what = pick(100);
+	u32 what;
+	int h;
 
+	/* It may give a region up, and close its handles. */
 	wait_for_all();
+	h = any_handle();
+	what = pick(100);
 	if (h < 0 || what < 3) {
 		doing = "OPEN";
 		open_one(pick(NAMES), h < 0);
