@@ -31,7 +31,7 @@ static void answers(const char *arguments)
 
 	snprintf(line, sizeof(line), "build/tools/lkvfence %s >/tmp/ten-thousand", arguments);
 	status = system(line);
-	check(!status, "lkvfence %s answers: %.0f ms", arguments, (now_ns() - start) / 1e6);
+	check(!status, "lkvfence %s: %.0f ms", arguments, (now_ns() - start) / 1e6);
 }
 
 int main(void)

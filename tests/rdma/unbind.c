@@ -41,9 +41,9 @@ static void others_handle(struct lkvfence *f)
 
 	gives(bind_number(other, 1), -EEXIST, "another handle's source");
 	gives(lkvfence_unbind(other, 1), -EPERM, "nor can it be unbound");
-	gives(lkvfence_quiet(other, binding, 0, LKVFENCE_EVIDENCE_RQ_FLUSHED), -ENOENT,
-	      "nor spoken for");
 	gives(bind_number(other, 2), 0, "the same QP for another source");
+	gives(lkvfence_quiet(other, binding, 0, LKVFENCE_EVIDENCE_RQ_FLUSHED), -ENOENT,
+	      "nor can it be spoken for by who has one");
 	lkvfence_close(other);
 	gives(stat_of(f).sources, 1, "goes with its handle");
 	gives(bind_number(f, 2), 0, "and may be bound by this one");
