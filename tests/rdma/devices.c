@@ -76,7 +76,8 @@ static void renamed(void)
 	gives(try_bind(f, 1, OTHER, qp->qp_num), 0, "a QP is bound");
 	generation = begin(f, 2, 0, 4, 1);
 	rename_to(OTHER, NEW);
-	gives(try_bind(f, 2, OTHER, qp->qp_num), -ENODEV, "its device has a new name: not by the old one");
+	gives(try_bind(f, 2, OTHER, qp->qp_num), -ENODEV,
+	      "its device has a new name: not by the old one");
 	gives(try_bind(f, 2, NEW, qp->qp_num), 0, "but by the new one");
 	gives(abort_with(f, generation, LKVFENCE_POLICY_REVOKE_NOW, 0), 0, "abort");
 	e = event_of(f, LKVFENCE_EVENT_RELEASED);

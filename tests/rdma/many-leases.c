@@ -66,8 +66,8 @@ static void many(void)
 			LKVFENCE_EVIDENCE_QP_ERR_SETTLED, LKVFENCE_REASON_REVOKED),
 	      2 * MANY, "all of them come back as revoked, and were ended for that");
 	stat = stat_of(f);
-	check(stat.sources_revoked == before.sources_revoked + 2 && !stat.slots_taken && adds_up(&stat),
-	      "no slot is lost");
+	check(stat.sources_revoked == before.sources_revoked + 2 && !stat.slots_taken &&
+	      adds_up(&stat), "no slot is lost");
 	gives(lkvfence_unbind(f, 1), 0, "unbind");
 	gives(lkvfence_unbind(f, 2), 0, "unbind");
 	need(!ibv_destroy_qp(qp), "ibv_destroy_qp");

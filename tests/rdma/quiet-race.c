@@ -7,8 +7,8 @@
 #include "rig.h"
 
 #define SLOTS	8
-#define RUNS	300
-#define ROUNDS	500
+#define RUNS	200
+#define ROUNDS	300
 
 static struct rig rig;
 static struct lkvfence *f;
@@ -95,10 +95,12 @@ static void *say_quiet(void *arg)
 {
 	uint32_t *good = arg;
 
-	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
 		*good += !lkvfence_quiet(f, __atomic_load_n(&binding, __ATOMIC_ACQUIRE),
 					 LKVFENCE_QUIET_ALL,
 					 LKVFENCE_EVIDENCE_MR_DEREGISTERED);
+		usleep(10);
+	}
 	return NULL;
 }
 
@@ -106,9 +108,11 @@ static void *say_abort(void *arg)
 {
 	uint32_t *good = arg;
 
-	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
 		*good += !abort_with(f, __atomic_load_n(&transfer, __ATOMIC_ACQUIRE),
 				     LKVFENCE_POLICY_REVOKE_NOW, 0);
+		usleep(10);
+	}
 	return NULL;
 }
 
