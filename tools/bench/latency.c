@@ -60,6 +60,7 @@ struct end {
 	struct lkvfence_verbs *verbs;
 	struct lkvfence_cq *cq;
 	struct lkvfence_rail *rail;
+	bool told;		/* the sender: its lease came back */
 };
 
 /* Shared with the sender: when it saw its last completion. */
@@ -124,11 +125,10 @@ static void connect_end(struct end *end)
 	swap_notes(end, &theirs);
 }
 
-/* Takes what has completed; returns whether a write of the application's has. */
-static bool completions(struct end *end, bool closing)
+/* Takes what has completed. */
+static void completions(struct end *end, bool closing)
 {
 	struct ibv_wc wc[8];
-	bool seen = false;
 	int nr;
 
 	do {
@@ -139,10 +139,8 @@ static bool completions(struct end *end, bool closing)
 				errno = 0;
 				die("a write failed: %s", ibv_wc_status_str(wc[i].status));
 			}
-			seen = true;
 		}
 	} while (nr == 8);
-	return seen;
 }
 
 /* The one before is lost, or no more needed: a new connection. */
@@ -180,6 +178,7 @@ static void tell(const struct lkvfence_returned *returned, void *arg)
 	}
 	if (send(end->fd, &note, sizeof(note), 0) != sizeof(note))
 		die("send");
+	end->told = true;
 }
 
 static void sender_main(int fd)
@@ -217,12 +216,15 @@ static void sender_main(int fd)
 		need(lkvfence_send_post(send, end.rail, &wr, &bad), "post");
 		if (work.way == IN_BAND)
 			need(lkvfence_send_mark(send, &end.rail, 1), "mark");
+		end.told = false;
 		lkvfence_send_finish(send);
-		do {
+		/* The marker in band may complete after the write has been seen to. */
+		while (!end.told) {
 			channel_event(&end);
 			/* The lease comes back within the look, so take the time before it. */
 			*completed = now();
-		} while (!completions(&end, false));
+			completions(&end, false);
+		}
 	}
 	exit(0);
 }

@@ -158,9 +158,9 @@ void orphans(const struct options *options)
 	must_be(NR_SOURCES, 1);
 	after = measure(&op, options->repeat);
 
-	report_group("with %u sources whose handle is gone", NR_SOURCES);
+	report_group("with %u orphaned sources", NR_SOURCES);
 	report_add(op.name, UNIT_COST, &after, 0);
-	report_group("with %u such sources, against as before", NR_SOURCES);
+	report_group("with %u orphaned sources, against before", NR_SOURCES);
 	ratio.median = after.median / before.median;
 	ratio.min = after.min / before.min;
 	ratio.repeat = options->repeat;
