@@ -71,6 +71,15 @@ static uint64_t a_generation(int fd)
 	return sys(fd, LKVFENCE_IOC_QUERY, &q) ? number() : q.generation;
 }
 
+/* One that was begun just now, if that is possible: pulls of its tag may wait. */
+static uint64_t an_offer(int fd)
+{
+	struct lkvfence_begin b = want(below(16), below(64), 1, 0);
+
+	b.flags = LKVFENCE_BEGIN_OFFER;
+	return sys(fd, LKVFENCE_IOC_BEGIN, &b) ? number() : b.generation;
+}
+
 /* REVOKE is carried out nowhere here, and asked for all the same. */
 static uint32_t a_policy(void)
 {
@@ -185,7 +194,7 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 		arg->query_source.nr_qps = below(8) ? below(4) : number();
 		break;
 	case LKVFENCE_IOC_READY:
-		arg->ready.generation = a_generation(fd);
+		arg->ready.generation = below(2) ? an_offer(fd) : a_generation(fd);
 		arg->ready.ttl_ns = below(2) ? 10 * MS + below(100 * MS) : 0;
 		arg->ready.consumers = below(8) ? below(4) : number();
 		break;
