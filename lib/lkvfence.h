@@ -267,6 +267,26 @@ int lkvfence_abort_all(struct lkvfence *f, enum lkvfence_reason reason);
 int lkvfence_drop(struct lkvfence *f, uint64_t generation);
 
 /**
+ * lkvfence_join() - release a transfer together with others, or not at all
+ * @f: the handle; any of the region
+ * @generation: the transfer, which has not ended
+ * @group: a number that those who join agree on: a request's, for the ranks that
+ *	serve it
+ * @nr_members: how many transfers will join, 2 to max_members of lkvfence_info();
+ *	all must say the same
+ *
+ * Where one of them is ended early, all are. When each would have been released by
+ * itself, they are, in one step, with one outcome; a lkvfence_release() that came
+ * before the others' returns 0, and the released event tells when.
+ *
+ * Return: 0; -ECANCELED the transfer has ended, or a member of the group was ended:
+ * end this one as well; -EEXIST it is in a group; -EINVAL others said another
+ * number; -ERANGE; -ESTALE, -ENOENT.
+ */
+int lkvfence_join(struct lkvfence *f, uint64_t generation, uint64_t group,
+		  uint32_t nr_members);
+
+/**
  * lkvfence_release() - slots of a finished transfer back
  * @f: the handle
  * @generation: which transfer

@@ -128,20 +128,21 @@ static void check_transfer(struct fence_transfer *t)
 	assert_int_equal(t->nr_bound, bound);
 	assert_int_equal(fence_revocable(t), revocable && unproven &&
 			 (!t->tried || t->revoking));
+	assert_true(t->grouped || !t->gathered);
 	assert_int_equal(t->taken, taken);
 	assert_true(t->offered || (!t->consumers && t->state != LKVFENCE_STATE_READY));
-	/* L2: what is ended and quiet isn't here any more. */
-	assert_true(alive || unproven);
+	/* L2: what is ended and quiet isn't here any more, but for its group's sake. */
+	assert_true(alive || unproven || t->gathered);
 	/* Nor is what all its consumers have taken. */
 	assert_true(unproven || !t->consumers || taken < t->consumers);
-	/* L8: what is ended has a clock until it is in quarantine. */
-	assert_true(alive || RB_EMPTY_NODE(&t->clock.node) == t->quarantined);
+	/* L8: what is ended has a clock until it is in quarantine, or has gathered. */
+	assert_true(alive || RB_EMPTY_NODE(&t->clock.node) == (t->quarantined || t->gathered));
 	if (alive) {
-		assert_false(t->tried || t->quarantined);
+		assert_false(t->tried || t->quarantined || t->gathered);
 		return;
 	}
 	/* Its deadline's, or later where its access is being taken away. */
-	if (!t->quarantined) {
+	if (!t->quarantined && !t->gathered) {
 		assert_true((u64)t->clock.expires >= t->deadline_ns);
 		assert_true(t->revoking || (u64)t->clock.expires == t->deadline_ns);
 	}
@@ -220,7 +221,7 @@ static void check(struct rig *r)
 	u64 revokes = r->revokes, revokes_failed = r->revokes_failed;
 	u64 evidence[LKVFENCE_MAX_EVIDENCE];
 	struct fence_transfer *t = NULL;
-	u64 generation = 0, ready = 0;
+	u64 generation = 0, ready = 0, gathered = 0;
 
 	memcpy(evidence, r->evidence, sizeof(evidence));
 	for (u32 slot = 0; slot < r->nr_slots; slot++)
@@ -229,6 +230,7 @@ static void check(struct rig *r)
 		u32 level = fence_alive(t) ? 1 : t->quarantined ? 3 : 2;
 
 		ready += t->state == LKVFENCE_STATE_READY;
+		gathered += t->gathered;
 		check_transfer(t);
 		add_evidence(t, evidence);
 		revokes += t->tried;
@@ -250,6 +252,7 @@ static void check(struct rig *r)
 	assert_int_equal(f->transfers_held, transfers[2]);
 	assert_int_equal(f->transfers_quarantined, transfers[3]);
 	assert_int_equal(f->transfers_ready, ready);
+	assert_int_equal(f->transfers_gathered, gathered);
 	assert_int_equal(f->counts.begun, f->transfers_alive + released);
 	assert_int_equal(f->counts.revokes, revokes);
 	assert_int_equal(f->counts.revokes_failed, revokes_failed);
@@ -451,6 +454,26 @@ int force(struct rig *r, u64 generation)
 
 	rig_settle(r);
 	return err;
+}
+
+int join(struct rig *r, u64 generation)
+{
+	int err = fence_join(&r->f, get(r, generation));
+
+	rig_settle(r);
+	return err;
+}
+
+void end_member(struct rig *r, u64 generation, u32 reason)
+{
+	fence_end_member(&r->f, get(r, generation), reason, &r->limits, r->now);
+	rig_settle(r);
+}
+
+void release_member(struct rig *r, u64 generation, u32 outcome, u32 evidence)
+{
+	fence_release_member(&r->f, get(r, generation), outcome, evidence, r->now);
+	rig_settle(r);
 }
 
 u32 at(struct rig *r, u64 when)

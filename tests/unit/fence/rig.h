@@ -118,6 +118,9 @@ void abort_for(struct rig *r, u64 generation, u32 reason, u32 policy, u64 timeou
 void abort_(struct rig *r, u64 generation);
 int finish(struct rig *r, u64 generation);
 int force(struct rig *r, u64 generation);
+int join(struct rig *r, u64 generation);
+void end_member(struct rig *r, u64 generation, u32 reason);
+void release_member(struct rig *r, u64 generation, u32 outcome, u32 evidence);
 /* It is @when now; returns how many expired. */
 u32 at(struct rig *r, u64 when);
 

@@ -35,6 +35,7 @@ union fake_arg {
 	struct lkvfence_ready ready;
 	struct lkvfence_pull pull;
 	struct lkvfence_withdraw withdraw;
+	struct lkvfence_join join;
 	struct lkvfence_peer peer;
 };
 
