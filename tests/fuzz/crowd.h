@@ -81,6 +81,8 @@ int crowd_open(int region, uint32_t flags);
 /* One random call on a handle. */
 void crowd_call(struct member *me, int fd, int region);
 void crowd_read(struct member *me, int fd);
+/* crowd_bad.c: a call that is refused, whatever others do. */
+void crowd_bad(struct member *me, int fd);
 
 /* crowd_sources.c: QPs of a process, which its threads share, and what is asked of them. */
 void crowd_qps_open(void);

@@ -7,7 +7,6 @@
  */
 #include "crowd.h"
 
-#define CMD(nr)		_IO(LKVFENCE_IOC_MAGIC, 0x10 + (nr))
 #define REVOKES		((uint32_t)(LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW))
 /* A hold, and a revocation at its end. */
 #define LONGEST_MS	(CROWD_MAX_MS + CROWD_SETTLE_MS + CROWD_REVOKE_MS)
@@ -513,72 +512,6 @@ static void do_stat(struct member *me, int fd, int region)
 	      s.transfers_alive > s.slots_taken || !s.handles, "gauges of STAT");
 }
 
-/* What is wrong for certain gets the errno for that, whatever others do. */
-static void do_bad(struct member *me, int fd)
-{
-	struct lkvfence_range range = { 0, 1 };
-	struct lkvfence_begin b = {
-		.size = sizeof(b), .ranges = (uintptr_t)&range, .nr_ranges = 1,
-		.tag = ~0ULL,
-	};
-	struct lkvfence_abort a = { .size = sizeof(a), .generation = 1 };
-	struct lkvfence_return r = { .size = sizeof(r), .items = 8, .nr_items = 1 };
-	struct lkvfence_take t = { .size = sizeof(t) };
-	struct lkvfence_query q = { .size = sizeof(q), .by = 9 };
-	int err = 0, right = 0;
-
-	switch (pick(me, 10)) {
-	case 0:
-		b.ranges = 8;
-		err = sys(fd, LKVFENCE_IOC_BEGIN, &b);
-		right = -EFAULT;
-		break;
-	case 1:
-		b.nr_sources = 5000;
-		err = sys(fd, LKVFENCE_IOC_HOLD, &b);
-		right = -ERANGE;
-		break;
-	case 2:
-		range.first = ~0U;
-		err = sys(fd, LKVFENCE_IOC_BEGIN, &b);
-		right = -ERANGE;
-		break;
-	case 3:
-		range.count = 0;
-		err = sys(fd, LKVFENCE_IOC_HOLD, &b);
-		right = -EINVAL;
-		break;
-	case 4:
-		err = sys(fd, LKVFENCE_IOC_ABORT, &a);
-		right = -ESTALE;
-		break;
-	case 5:
-		a.generation = ~0ULL;
-		err = sys(fd, LKVFENCE_IOC_ABORT, &a);
-		right = -ENOENT;
-		break;
-	case 6:
-		err = sys(fd, LKVFENCE_IOC_RETURN, &r);
-		right = -EFAULT;
-		break;
-	case 7:
-		t.pad = 1;
-		err = sys(fd, LKVFENCE_IOC_TAKE, &t);
-		right = -EINVAL;
-		break;
-	case 8:
-		err = sys(fd, LKVFENCE_IOC_QUERY, &q);
-		right = -EINVAL;
-		break;
-	case 9:
-		err = sys(fd, CMD(pick(me, 2) ? 0x6d : 0xe0), NULL);
-		right = -ENOTTY;
-		break;
-	}
-	atomic_fetch_add(&me->crowd->calls, 1);
-	never(me, err != right, "answer %d to a call that is wrong, not %d", err, right);
-}
-
 void crowd_call(struct member *me, int fd, int region)
 {
 	uint32_t what = pick(me, 134);
@@ -616,7 +549,7 @@ void crowd_call(struct member *me, int fd, int region)
 	else if (what < 129)
 		crowd_withdraw(me, fd);
 	else
-		do_bad(me, fd);
+		crowd_bad(me, fd);
 }
 
 /*
