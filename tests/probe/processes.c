@@ -27,14 +27,14 @@ static pid_t pids[CHILDREN];
 
 static int probe(const struct lkvfence_probe *p, void *arg)
 {
-	unsigned int child = (uintptr_t)arg, inside;
+	unsigned int self = (uintptr_t)arg, inside;
 
 	(void)p;
 	inside = atomic_fetch_add(&shared->inside, 1) + 1;
 	if (inside > atomic_load(&shared->most))
 		atomic_store(&shared->most, inside);
-	atomic_fetch_add(&shared->calls[child], 1);
-	while (atomic_load(&shared->stuck) == (int)child) {
+	atomic_fetch_add(&shared->calls[self], 1);
+	while (atomic_load(&shared->stuck) == (int)self) {
 		atomic_store(&shared->now_stuck, 1);
 		usleep(1000);
 	}
@@ -124,6 +124,22 @@ static void one_probes(void)
 	check(logged_words("peer shared of uid 0", "recovered"), "the kernel's log tells");
 }
 
+/* Any of those that live: it is in its probe, and stays there. */
+static unsigned int one_that_stays(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < CHILDREN; i++) {
+		if (!pids[i])
+			continue;
+		atomic_store(&shared->now_stuck, 0);
+		atomic_store(&shared->stuck, i);
+		if (until(atomic_load(&shared->now_stuck)))
+			return i;
+	}
+	need(false, "one that probes");
+}
+
 /* The one that probes is killed in the midst of it. */
 static void prober_killed(void)
 {
@@ -132,14 +148,7 @@ static void prober_killed(void)
 
 	atomic_store(&shared->result, -1);
 	need(!lkvfence_peer_failed(f, "shared", 0), "FAILED");
-	/* any of them; make it the one that stays inside */
-	for (i = 0; i < CHILDREN; i++) {
-		atomic_store(&shared->now_stuck, 0);
-		atomic_store(&shared->stuck, i);
-		if (until(atomic_load(&shared->now_stuck)))
-			break;
-	}
-	need(i < CHILDREN, "one that probes");
+	i = one_that_stays();
 	prober = look().pid;
 	gives(prober, pids[i], "a process that is in its probe");
 	kill_child(i);
@@ -161,15 +170,7 @@ static void hung(void)
 
 	atomic_store(&shared->result, -1);
 	need(!lkvfence_peer_failed(f, "shared", 0), "FAILED");
-	for (i = 0; i < CHILDREN; i++) {
-		if (!pids[i])
-			continue;
-		atomic_store(&shared->now_stuck, 0);
-		atomic_store(&shared->stuck, i);
-		if (until(atomic_load(&shared->now_stuck)))
-			break;
-	}
-	need(i < CHILDREN, "one that hangs");
+	i = one_that_stays();
 	before = atomic_load(&shared->calls[i]);
 	wait_calls(3);
 	gives(atomic_load(&shared->calls[i]), before, "the one that hangs isn't started again");
