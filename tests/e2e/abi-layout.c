@@ -12,7 +12,7 @@ int main(void)
 {
 	note("%zu bits", sizeof(void *) * 8);
 	SIZE(lkvfence_range, 8);
-	SIZE(lkvfence_info, 144);
+	SIZE(lkvfence_info, 152);
 	AT(lkvfence_info, features, 16);
 	AT(lkvfence_info, timeout_default_ns, 40);
 	AT(lkvfence_info, settle_ns, 64);
@@ -22,12 +22,12 @@ int main(void)
 	AT(lkvfence_info, max_tombstones, 104);
 	AT(lkvfence_info, max_pulls, 108);
 	AT(lkvfence_info, max_peers, 116);
-	AT(lkvfence_info, version, 112);
+	AT(lkvfence_info, version, 120);
 	SIZE(lkvfence_open, 112);
 	AT(lkvfence_open, slot_size, 72);
 	AT(lkvfence_open, fd, 96);
 	AT(lkvfence_open, accepts, 104);
-	SIZE(lkvfence_stat, 592);
+	SIZE(lkvfence_stat, 616);
 	AT(lkvfence_stat, slots, 88);
 	AT(lkvfence_stat, released, 160);
 	AT(lkvfence_stat, returns_revoked, 240);

@@ -35,7 +35,7 @@ AT(lkvfence_open, slot_size, 72);
 AT(lkvfence_open, fd, 96);
 AT(lkvfence_open, accepts, 104);
 AT(lkvfence_open, pad, 108);
-SIZE(lkvfence_stat, 592);
+SIZE(lkvfence_stat, 616);
 AT(lkvfence_stat, slot_size, 72);
 AT(lkvfence_stat, begun, 152);
 AT(lkvfence_stat, released, 160);
