@@ -5,9 +5,9 @@
  *
  * An event takes no memory of its own: a transfer with something to tell is
  * queued on its owner and stays until it was read; a ticket likewise; a source on
- * the handle that bound it; a peer on each that watches it. So events can't be lost, and a reader that never comes
- * costs what its transfers cost, up to a limit at which its own BEGINs are refused
- * (L9).
+ * the handle that bound it; a peer on each that watches it. So events can't be
+ * lost, and a reader that never comes costs what its transfers cost, up to a limit
+ * at which its own BEGINs are refused (L9).
  */
 #ifndef LKVFENCE_EVENT_H
 #define LKVFENCE_EVENT_H

@@ -379,11 +379,12 @@ int lkvfence_prober_add(struct lkvfence_prober *p,
 		*link = e;
 		p->stat.peers++;
 		pthread_cond_signal(&p->wake);
+		e = NULL;
 	}
 	pthread_mutex_unlock(&p->lock);
+	free(e);
 	if (!err)
 		return 0;
-	free(e);
 	return lkvfence__pfail(err, err == -EEXIST ?
 			       "prober: that peer was added before" :
 			       "prober: there are as many peers as there may be (max_peers)");

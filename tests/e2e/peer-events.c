@@ -43,7 +43,7 @@ static void changes(void)
 {
 	struct lkvfence_peer p;
 
-	p = do_peer(watcher, "p", LKVFENCE_PEER_OP_CONNECT, LKVFENCE_PEER_WATCH, 1);
+	do_peer(watcher, "p", LKVFENCE_PEER_OP_CONNECT, LKVFENCE_PEER_WATCH, 1);
 	check(silent(watcher), "who begins to watch was told by the answer");
 	do_peer(watcher, "p", LKVFENCE_PEER_OP_LOOK, LKVFENCE_PEER_WATCH, 0);
 	/* Of another region, but of the same user. */
@@ -57,7 +57,7 @@ static void changes(void)
 	check(silent(watcher) && silent(elsewhere), "once, however often it was asked for");
 	do_peer(f, "p", LKVFENCE_PEER_OP_FAILED, 0, 1);
 	check(silent(watcher), "failed again is no news");
-	p = do_peer(f, "p", LKVFENCE_PEER_OP_PROBE, 0, 0);
+	do_peer(f, "p", LKVFENCE_PEER_OP_PROBE, 0, 0);
 	do_peer(f, "p", LKVFENCE_PEER_OP_PROBED, 0, 0);
 	check(silent(watcher), "nor are probes");
 	p = do_peer(f, "p", LKVFENCE_PEER_OP_RECOVERED, 0, 1);
@@ -83,9 +83,9 @@ static void merged(void)
 		;
 	for (i = 0; i < 100; i++) {
 		do_peer(f, "p", LKVFENCE_PEER_OP_FAILED, 0, 0);
-		p = do_peer(f, "p", LKVFENCE_PEER_OP_RECOVERED, 0, 0);
+		do_peer(f, "p", LKVFENCE_PEER_OP_RECOVERED, 0, 0);
 	}
-	q = do_peer(f, "q", LKVFENCE_PEER_OP_CONNECT, 0, 1);
+	do_peer(f, "q", LKVFENCE_PEER_OP_CONNECT, 0, 1);
 	do_peer(watcher, "q", LKVFENCE_PEER_OP_LOOK, LKVFENCE_PEER_WATCH, 0);
 	q = do_peer(f, "q", LKVFENCE_PEER_OP_FAILED, 0, 0);
 	p = do_peer(f, "p", LKVFENCE_PEER_OP_FAILED, 0, 0);

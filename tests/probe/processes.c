@@ -18,23 +18,28 @@
 static struct shared {
 	atomic_uint inside, most, calls[CHILDREN], ready;
 	atomic_int result;
-	atomic_int stuck;	/* the child that hangs; -1: none */
+	atomic_int stuck;	/* the child that hangs; or one of these */
 	atomic_uint now_stuck;
 } *shared;
+
+#define NOBODY	-1
+#define THE_NEXT	-2
 
 static struct lkvfence *f;
 static pid_t pids[CHILDREN];
 
 static int probe(const struct lkvfence_probe *p, void *arg)
 {
-	unsigned int child = (uintptr_t)arg, inside;
+	unsigned int self = (uintptr_t)arg, inside;
+	int next = THE_NEXT;
 
 	(void)p;
 	inside = atomic_fetch_add(&shared->inside, 1) + 1;
 	if (inside > atomic_load(&shared->most))
 		atomic_store(&shared->most, inside);
-	atomic_fetch_add(&shared->calls[child], 1);
-	while (atomic_load(&shared->stuck) == (int)child) {
+	atomic_fetch_add(&shared->calls[self], 1);
+	atomic_compare_exchange_strong(&shared->stuck, &next, (int)self);
+	while (atomic_load(&shared->stuck) == (int)self) {
 		atomic_store(&shared->now_stuck, 1);
 		usleep(1000);
 	}
@@ -124,6 +129,15 @@ static void one_probes(void)
 	check(logged_words("peer shared of uid 0", "recovered"), "the kernel's log tells");
 }
 
+/* Any of those that live: it is in its probe, and stays there. */
+static unsigned int one_that_stays(void)
+{
+	atomic_store(&shared->now_stuck, 0);
+	atomic_store(&shared->stuck, THE_NEXT);
+	need(until(atomic_load(&shared->now_stuck)), "one that probes");
+	return atomic_load(&shared->stuck);
+}
+
 /* The one that probes is killed in the midst of it. */
 static void prober_killed(void)
 {
@@ -132,18 +146,11 @@ static void prober_killed(void)
 
 	atomic_store(&shared->result, -1);
 	need(!lkvfence_peer_failed(f, "shared", 0), "FAILED");
-	/* any of them; make it the one that stays inside */
-	for (i = 0; i < CHILDREN; i++) {
-		atomic_store(&shared->now_stuck, 0);
-		atomic_store(&shared->stuck, i);
-		if (until(atomic_load(&shared->now_stuck)))
-			break;
-	}
-	need(i < CHILDREN, "one that probes");
+	i = one_that_stays();
 	prober = look().pid;
 	gives(prober, pids[i], "a process that is in its probe");
 	kill_child(i);
-	atomic_store(&shared->stuck, -1);
+	atomic_store(&shared->stuck, NOBODY);
 	atomic_store(&shared->inside, 0);
 	atomic_store(&shared->most, 0);
 	wait_calls(2);
@@ -161,15 +168,7 @@ static void hung(void)
 
 	atomic_store(&shared->result, -1);
 	need(!lkvfence_peer_failed(f, "shared", 0), "FAILED");
-	for (i = 0; i < CHILDREN; i++) {
-		if (!pids[i])
-			continue;
-		atomic_store(&shared->now_stuck, 0);
-		atomic_store(&shared->stuck, i);
-		if (until(atomic_load(&shared->now_stuck)))
-			break;
-	}
-	need(i < CHILDREN, "one that hangs");
+	i = one_that_stays();
 	before = atomic_load(&shared->calls[i]);
 	wait_calls(3);
 	gives(atomic_load(&shared->calls[i]), before, "the one that hangs isn't started again");
@@ -177,7 +176,7 @@ static void hung(void)
 	atomic_store(&shared->result, 0);
 	check(until(look().state == LKVFENCE_PEER_HEALTHY), "and find that it works");
 	p = look();
-	atomic_store(&shared->stuck, -1);
+	atomic_store(&shared->stuck, NOBODY);
 	check(until(!atomic_load(&shared->inside)), "it comes back");
 	check(until(look().stale > p.stale), "too late, and is told so");
 	p = look();
@@ -194,7 +193,7 @@ int main(void)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	need(shared != MAP_FAILED, "shared memory");
 	atomic_store(&shared->result, -1);
-	atomic_store(&shared->stuck, -1);
+	atomic_store(&shared->stuck, NOBODY);
 	for (i = 0; i < CHILDREN; i++) {
 		pids[i] = fork();
 		need(pids[i] >= 0, "fork");
