@@ -131,6 +131,7 @@ static struct transfer *copy_transfer(struct handle *h,
 	t->pid = current->tgid;
 	/* For people to read: renaming meanwhile may mix two names, no more. */
 	memcpy(t->comm, current->group_leader->comm, sizeof(t->comm) - 1);
+	t->comm[sizeof(t->comm) - 1] = '\0';
 
 	err = copy_ranges(t, u64_to_user_ptr(arg->ranges));
 	if (!err)
@@ -366,6 +367,8 @@ static void describe(const struct fence_transfer *ft, const struct handle *h,
 		     (ft->revoking ? LKVFENCE_TRANSFER_REVOKING : 0) |
 		     (fence_revocable(ft) ? LKVFENCE_TRANSFER_REVOCABLE : 0) |
 		     (ft->offered ? LKVFENCE_TRANSFER_OFFERED : 0) |
+		     (ft->grouped ? LKVFENCE_TRANSFER_GROUPED : 0) |
+		     (ft->gathered ? LKVFENCE_TRANSFER_GATHERED : 0) |
 		     (t->owner == h ? LKVFENCE_TRANSFER_MINE : 0);
 	arg->nr_slots = ft->nr_slots;
 	arg->begun_ns = ft->begun_ns;

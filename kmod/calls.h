@@ -28,6 +28,8 @@ int call_release(struct handle *h, void *argp);
 int call_source(struct handle *h, void *argp);
 int call_quiet(struct handle *h, void *argp);
 int call_query_source(struct handle *h, void *argp);
+/* in group.c */
+int call_join(struct handle *h, void *argp);
 /* in ticket.c */
 int call_ready(struct handle *h, void *argp);
 int call_pull(struct handle *h, void *argp);

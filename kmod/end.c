@@ -193,10 +193,12 @@ int call_release(struct handle *h, void *argp)
 		arg->leases_out = t->unproven;
 	}
 	if (!err) {
-		arg->outcome = t->outcome;
-		arg->evidence = t->weakest;
-		/* L6: the answer is the report, for the owner. */
-		region_settle(r, h, FENCE_NEWS_RELEASED);
+		/* L6: the answer is the report, for the owner. L12: or it waits. */
+		if (t->state == LKVFENCE_STATE_RELEASED) {
+			arg->outcome = t->outcome;
+			arg->evidence = t->weakest;
+		}
+		region_settle(r, h, FENCE_NEWS_RELEASED | FENCE_NEWS_ENDED);
 	}
 	mutex_unlock(&r->lock);
 	return err;

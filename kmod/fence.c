@@ -14,7 +14,11 @@
  *	          |
  *	       settle()   every lease proven?      fence_expire(), fence_force():
  *	          |                                the deadline passed, by policy
- *	          +------------> release() <-------------+
+ *	          +-------------> over() <---------------+
+ *	                            |  \
+ *	                            |   gathered, in a group (L12)
+ *	                            |  /       fence_release_member()
+ *	                        release()
  *	                  the one place where slots come back
  *
  * Ownership. A slot belongs to a transfer from fence_admit() until release(),
@@ -36,6 +40,7 @@
 
 #include "fence.h"
 #include "fence_index.h"
+#include "proof.h"
 
 bool fence_revocable(const struct fence_transfer *t)
 {
@@ -113,10 +118,20 @@ struct fence_transfer *fence_news(struct fence *f, u32 *bits)
  * The end of a transfer
  */
 
+/* It has ended, and its slots are out. */
+static void hold(struct fence *f, struct fence_transfer *t)
+{
+	list_add_tail(&t->held, &f->held);
+	f->transfers_held++;
+	f->slots_held += t->nr_slots;
+	tell(f, t, FENCE_NEWS_ENDED);
+}
+
 /*
- * Gives slots back, and is the only one that does. Its callers: settle(), with
- * proof; fence_expire() and fence_force(), behind the deadline. L6: the
- * transfer leaves the fence here, so nobody can find and release it again.
+ * Gives slots back, and is the only one that does. Its callers: over(), with
+ * proof or behind the deadline; and fence_release_member(), when that holds for
+ * all members. L6: the transfer leaves the fence here, so nobody can find and
+ * release it again.
  */
 static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 		    u64 now)
@@ -148,11 +163,38 @@ static void release(struct fence *f, struct fence_transfer *t, u32 outcome,
 		t->weakest = LKVFENCE_EVIDENCE_TIMEOUT;
 		f->counts.evidence[LKVFENCE_EVIDENCE_TIMEOUT] += t->unproven;
 	}
+	if (t->gathered)
+		f->transfers_gathered--;
 	t->outcome = outcome;
 	t->state = LKVFENCE_STATE_RELEASED;
 	t->released_ns = now;
 	f->counts.released[outcome]++;
 	tell(f, t, FENCE_NEWS_RELEASED);
+}
+
+/*
+ * L12: it would be released, but for its group. It has no deadline any more: that
+ * of its hold is over, or was never needed; and its group has one (group.c).
+ */
+static void gather(struct fence *f, struct fence_transfer *t, u32 outcome)
+{
+	stop_clock(f, t);
+	if (list_empty(&t->held))
+		hold(f, t);
+	t->gathered = true;
+	t->revoking = false;
+	t->outcome = outcome;
+	f->transfers_gathered++;
+	tell(f, t, FENCE_NEWS_MEMBER);
+}
+
+/* Nothing is left to wait for, in this transfer. */
+static void over(struct fence *f, struct fence_transfer *t, u32 outcome, u64 now)
+{
+	if (t->grouped)
+		gather(f, t, outcome);
+	else
+		release(f, t, outcome, now);
 }
 
 /*
@@ -170,11 +212,13 @@ static void settle(struct fence *f, struct fence_transfer *t, u64 now)
 			fence_finish(f, t, now);
 		return;
 	}
+	if (t->gathered)
+		return;
 	if (t->reason == LKVFENCE_REASON_FINISHED)
 		outcome = LKVFENCE_OUTCOME_COMPLETED;
 	else if (t->revoked)
 		outcome = LKVFENCE_OUTCOME_REVOKED;
-	release(f, t, outcome, now);
+	over(f, t, outcome, now);
 }
 
 #define REVOKES		(LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW)
@@ -217,19 +261,18 @@ static void end(struct fence *f, struct fence_transfer *t, u32 reason,
 	t->reason = reason;
 	t->ended_ns = now;
 	rb_erase(&t->by_tag, &f->tags);
-	if (t->offered)
+	if (unlikely(t->offered))
 		tell(f, t, FENCE_NEWS_OVER);
+	if (unlikely(t->grouped))
+		tell(f, t, FENCE_NEWS_MEMBER);
 	if (!t->unproven) {
 		/* Nothing to hold for, and told as the release only. */
 		settle(f, t, now);
 		return;
 	}
-	list_add_tail(&t->held, &f->held);
-	f->transfers_held++;
-	f->slots_held += t->nr_slots;
+	hold(f, t);
 	t->deadline_ns = now + min(timeout_ns, limits->max_ns);
 	set_clock(f, t, t->deadline_ns);
-	tell(f, t, FENCE_NEWS_ENDED);
 	if (t->policy & LKVFENCE_POLICY_REVOKE_NOW)
 		start_revoking(f, t, limits, now);
 }
@@ -264,42 +307,6 @@ void fence_transfer_init(struct fence_transfer *t)
 int fence_transfer_lease(struct fence_transfer *t, struct fence_lease *lease)
 {
 	return add_lease(t, lease) ? 0 : -EINVAL;
-}
-
-/* Give the first @nr ranges of a transfer that wasn't admitted back. */
-static void undo_take(struct fence *f, const struct fence_transfer *t, u32 nr)
-{
-	while (nr--)
-		bitmap_clear(f->taken, t->ranges[nr].first, t->ranges[nr].count);
-}
-
-static int take_slots(struct fence *f, struct fence_transfer *t, u32 *slot)
-{
-	u32 i;
-
-	t->nr_slots = 0;
-	for (i = 0; i < t->nr_ranges; i++) {
-		const struct lkvfence_range *r = &t->ranges[i];
-		u64 past = (u64)r->first + r->count;
-		u32 busy;
-		int err;
-
-		if (!r->count || past > f->nr_slots) {
-			undo_take(f, t, i);
-			return r->count ? -ERANGE : -EINVAL;
-		}
-		busy = find_next_bit(f->taken, past, r->first);
-		if (busy < past) {
-			undo_take(f, t, i);
-			*slot = busy;
-			/* Free now: this very transfer had named it before. */
-			err = test_bit(busy, f->taken) ? -EBUSY : -EINVAL;
-			return err;
-		}
-		bitmap_set(f->taken, r->first, r->count);
-		t->nr_slots += r->count;
-	}
-	return 0;
 }
 
 /* Which of the leases are bound ones? False: one can't be granted any more. */
@@ -424,52 +431,11 @@ int fence_ready(struct fence *f, struct fence_transfer *t, u64 ttl_ns,
 		f->transfers_ready++;
 	}
 	stop_clock(f, t);
+	/* Whoever asks is not told of a time that won't come. */
+	t->clock.expires = 0;
 	if (ttl_ns)
 		set_clock(f, t, now + ttl_ns);
 	return 0;
-}
-
-/* What a process may attest as proof that its work is done. */
-static bool is_drain(u32 evidence)
-{
-	return evidence == LKVFENCE_EVIDENCE_SUCCESS_CQE ||
-	       evidence == LKVFENCE_EVIDENCE_IN_BAND;
-}
-
-/* What the owner of the memory may attest: it took the access away. */
-static bool is_revocation(u32 evidence)
-{
-	switch (evidence) {
-	case LKVFENCE_EVIDENCE_RQ_FLUSHED:
-	case LKVFENCE_EVIDENCE_MW_INVALIDATED:
-	case LKVFENCE_EVIDENCE_QP_DESTROYED:
-	case LKVFENCE_EVIDENCE_MR_DEREGISTERED:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool is_return(u32 status, u32 evidence)
-{
-	switch (status) {
-	case LKVFENCE_STATUS_DRAINED:
-		return is_drain(evidence);
-	case LKVFENCE_STATUS_FAILED:
-		return evidence == LKVFENCE_EVIDENCE_NONE;
-	case LKVFENCE_STATUS_REVOKED:
-		return is_revocation(evidence);
-	default:
-		return false;
-	}
-}
-
-/* May a lease in that state be returned so? L5: once, by its source. */
-static bool is_open(const struct fence_lease *lease, u32 status)
-{
-	return lease->state == LKVFENCE_LEASE_OUT ||
-	       (lease->state == LKVFENCE_LEASE_FAILED &&
-		status == LKVFENCE_STATUS_REVOKED);
 }
 
 /* A lease counts as quiet: nothing touches the slots under it any more. */
@@ -562,6 +528,8 @@ void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
 {
 	u64 deadline;
 
+	if (t->gathered)
+		return;
 	tighten(t, policy);
 	if (fence_alive(t)) {
 		end(f, t, reason, timeout_ns ?: limits->default_ns, limits, now);
@@ -583,7 +551,7 @@ int fence_finish(struct fence *f, struct fence_transfer *t, u64 now)
 {
 	static const struct fence_limits no_hold;
 
-	if (t->unproven)
+	if (t->unproven || t->gathered)
 		return -EBUSY;
 	/* Nothing is unproven, so there will be no hold and no deadline. */
 	end(f, t, LKVFENCE_REASON_FINISHED, 0, &no_hold, now);
@@ -592,11 +560,11 @@ int fence_finish(struct fence *f, struct fence_transfer *t, u64 now)
 
 int fence_force(struct fence *f, struct fence_transfer *t, u64 now)
 {
-	if (!t->quarantined)
+	if (!t->quarantined || t->gathered)
 		return -EBUSY;
 	t->forced = true;
 	f->counts.forced++;
-	release(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
+	over(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
 	return 0;
 }
 
@@ -626,7 +594,7 @@ static void give_up(struct fence *f, struct fence_transfer *t, u64 now)
 		fall_back(f, t);
 	t->revoking = false;
 	if ((t->policy & ~REVOKES) == LKVFENCE_POLICY_TAINT)
-		release(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
+		over(f, t, LKVFENCE_OUTCOME_TIMEOUT, now);
 	else
 		quarantine(f, t, now);
 }
@@ -649,6 +617,37 @@ u32 fence_expire(struct fence *f, const struct fence_limits *limits, u64 now,
 			give_up(f, t, now);
 	}
 	return nr;
+}
+
+/*
+ * Members of groups
+ */
+
+int fence_join(struct fence *f, struct fence_transfer *t)
+{
+	if (!fence_alive(t))
+		return -ECANCELED;
+	if (t->grouped)
+		return -EEXIST;
+	t->grouped = true;
+	f->counts.joined++;
+	return 0;
+}
+
+void fence_end_member(struct fence *f, struct fence_transfer *t, u32 reason,
+		      const struct fence_limits *limits, u64 now)
+{
+	if (!fence_alive(t))
+		return;
+	f->counts.ended_by_group++;
+	end(f, t, reason, limits->default_ns, limits, now);
+}
+
+void fence_release_member(struct fence *f, struct fence_transfer *t, u32 outcome,
+			  u32 evidence, u64 now)
+{
+	t->weakest = evidence;
+	release(f, t, outcome, now);
 }
 
 /*

@@ -16,7 +16,8 @@
  *  - calls fence_expire() when fence_next_deadline() has come.
  *
  * A transfer ends in one place, end(), and slots come back in one place,
- * release(); see fence.c.
+ * release(); see fence.c. One that is in a group (L12) is released there like
+ * others, when the group says so.
  */
 #ifndef LKVFENCE_FENCE_H
 #define LKVFENCE_FENCE_H
@@ -89,6 +90,7 @@ struct fence_lease {
 #define FENCE_NEWS_RELEASED	BIT(2)	/* slots are back; the fence forgot it */
 #define FENCE_NEWS_REVOKING	BIT(3)	/* the sources of its leases must be revoked */
 #define FENCE_NEWS_OVER		BIT(4)	/* an offered one ended: pull_over() */
+#define FENCE_NEWS_MEMBER	BIT(5)	/* a grouped one ended, or has gathered */
 
 /**
  * struct fence_transfer - one use of a set of slots
@@ -129,6 +131,8 @@ struct fence_lease {
  * @quarantined: it is in quarantine
  * @forced: it was released by an administrator
  * @offered: it is to be pulled
+ * @grouped: it is released with others, by fence_release_member()
+ * @gathered: it would have been released, with @outcome and @weakest
  */
 struct fence_transfer {
 	u64 tag;
@@ -171,6 +175,8 @@ struct fence_transfer {
 	bool quarantined;
 	bool forced;
 	bool offered;
+	bool grouped;
+	bool gathered;
 };
 
 /*
@@ -202,6 +208,8 @@ struct fence_counts {
 	u64 strays;
 	u64 strays_late;
 	u64 mismatches;
+	u64 joined;
+	u64 ended_by_group;
 };
 
 /**
@@ -228,6 +236,7 @@ struct fence_counts {
  * @transfers_held: of these, ended ones
  * @transfers_quarantined: of these, those in quarantine
  * @transfers_ready: transfers that may be pulled
+ * @transfers_gathered: ended ones that only wait for their group
  * @counts: counters
  */
 struct fence {
@@ -252,6 +261,7 @@ struct fence {
 	u64 transfers_held;
 	u64 transfers_quarantined;
 	u64 transfers_ready;
+	u64 transfers_gathered;
 	struct fence_counts counts;
 };
 
@@ -400,7 +410,7 @@ void fence_abort(struct fence *f, struct fence_transfer *t, u32 reason,
  * @t: the transfer
  * @now: the time
  *
- * Return: 0; -EBUSY a lease is without proof.
+ * Return: 0; -EBUSY a lease is without proof, or it waits for its group.
  */
 int fence_finish(struct fence *f, struct fence_transfer *t, u64 now);
 
@@ -413,6 +423,37 @@ int fence_finish(struct fence *f, struct fence_transfer *t, u64 now);
  * Return: 0; -EBUSY it is not in quarantine.
  */
 int fence_force(struct fence *f, struct fence_transfer *t, u64 now);
+
+/**
+ * fence_join() - the transfer is released together with others (L12)
+ * @f: the fence
+ * @t: the transfer
+ *
+ * Return: 0; -ECANCELED it has ended; -EEXIST it is in a group.
+ */
+int fence_join(struct fence *f, struct fence_transfer *t);
+
+/**
+ * fence_end_member() - another member of its group was ended
+ * @f: the fence
+ * @t: the transfer; nothing happens where it has ended
+ * @reason: why that one was
+ * @limits: the bounds
+ * @now: the time
+ */
+void fence_end_member(struct fence *f, struct fence_transfer *t, u32 reason,
+		      const struct fence_limits *limits, u64 now);
+
+/**
+ * fence_release_member() - all members of its group have gathered
+ * @f: the fence
+ * @t: the transfer; it has gathered
+ * @outcome: the group's
+ * @evidence: the weakest of all members
+ * @now: the time
+ */
+void fence_release_member(struct fence *f, struct fence_transfer *t, u32 outcome,
+			  u32 evidence, u64 now);
 
 /**
  * fence_policy() - what happens to a transfer at its deadline, as things are

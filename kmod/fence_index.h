@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How fence.c finds things: trees, and the lists of what is bound. Only fence.c
- * includes this; the functions are here so that they are compiled as part of it.
+ * How fence.c finds things: trees, the map of slots, and the lists of what is
+ * bound. Only fence.c includes this; the functions are here so that they are
+ * compiled as part of it.
  */
 #ifndef LKVFENCE_FENCE_INDEX_H
 #define LKVFENCE_FENCE_INDEX_H
@@ -187,6 +188,46 @@ int fence_lookup(const struct fence *f, u64 generation,
 static struct fence_lease *to_lease(struct rb_node *n)
 {
 	return rb_entry(n, struct fence_lease, node);
+}
+
+/*
+ * Slots (L1): all of a transfer's, or none
+ */
+
+/* Give the first @nr ranges of a transfer that wasn't admitted back. */
+static void undo_take(struct fence *f, const struct fence_transfer *t, u32 nr)
+{
+	while (nr--)
+		bitmap_clear(f->taken, t->ranges[nr].first, t->ranges[nr].count);
+}
+
+static int take_slots(struct fence *f, struct fence_transfer *t, u32 *slot)
+{
+	u32 i;
+
+	t->nr_slots = 0;
+	for (i = 0; i < t->nr_ranges; i++) {
+		const struct lkvfence_range *r = &t->ranges[i];
+		u64 past = (u64)r->first + r->count;
+		u32 busy;
+		int err;
+
+		if (!r->count || past > f->nr_slots) {
+			undo_take(f, t, i);
+			return r->count ? -ERANGE : -EINVAL;
+		}
+		busy = find_next_bit(f->taken, past, r->first);
+		if (busy < past) {
+			undo_take(f, t, i);
+			*slot = busy;
+			/* Free now: this very transfer had named it before. */
+			err = test_bit(busy, f->taken) ? -EBUSY : -EINVAL;
+			return err;
+		}
+		bitmap_set(f->taken, r->first, r->count);
+		t->nr_slots += r->count;
+	}
+	return 0;
 }
 
 /*

@@ -57,6 +57,8 @@ enum object {
 	OBJECT_SOURCE,
 	OBJECT_OFFER,		/* tombstones too */
 	OBJECT_TICKET,
+	OBJECT_GROUP,
+	OBJECT_MEMBER,
 	NR_OBJECTS,
 };
 

@@ -303,10 +303,10 @@ void pull_over(struct pulls *p, struct fence_transfer *t,
 	list_for_each_entry_safe(k, next, &o->tickets, waiting)
 		answer(p, k, o->generation, t->reason, now);
 	p->nr_offers--;
-	if (o->next_reason != LKVFENCE_REASON_NONE) {
-		/* What is known of the tag now is that of its next use. */
+	if (o->reason != LKVFENCE_REASON_NONE) {
+		/* The tag's next use was aborted meanwhile. */
 		o->generation = 0;
-		bury(p, o, o->next_reason, limits, now);
+		bury(p, o, o->reason, limits, now);
 		return;
 	}
 	/* Nobody is left who could come late. */
@@ -331,8 +331,8 @@ void pull_ask(struct pulls *p, struct pull_ticket *k, u64 unclaimed_ns,
 			return;
 		}
 	} else if (o && !is_early(o) && o->generation <= k->generation) {
-		if (o->next_reason != LKVFENCE_REASON_NONE) {
-			answer(p, k, 0, o->next_reason, now);
+		if (o->transfer && o->reason != LKVFENCE_REASON_NONE) {
+			answer(p, k, 0, o->reason, now);
 			return;
 		}
 		o = NULL;
@@ -380,17 +380,16 @@ bool pull_abort_early(struct pulls *p, struct pull_offer *o, u64 tag, u64 after,
 	/* Abort may come twice; the second one must not hit the tag's next use. */
 	if (old && (is_early(old) || old->generation > after))
 		return false;
+	refuse_unclaimed(p, tag, reason, now);
 	if (old && old->transfer) {
-		/* It stays as it is: who waits for it isn't meant. */
-		if (old->next_reason == LKVFENCE_REASON_NONE)
-			old->next_reason = reason;
-		refuse_unclaimed(p, tag, old->next_reason, now);
+		/* It is not meant, and keeps its place for as long as it lives. */
+		if (old->reason == LKVFENCE_REASON_NONE)
+			old->reason = reason;
 		return false;
 	}
 	o->tag = tag;
 	replace(p, o);
 	bury(p, o, reason, limits, now);
-	refuse_unclaimed(p, tag, reason, now);
 	return true;
 }
 

@@ -32,9 +32,8 @@
  * @tag: its tag
  * @generation: its generation; 0: no such transfer was begun, it was aborted early
  * @forget_ns: of a tombstone: when it is forgotten
- * @reason: of a tombstone: enum lkvfence_reason
- * @next_reason: of a transfer that has not ended: why the tag's next use was
- *	aborted early, or NONE. It becomes the tombstone of that
+ * @reason: of a tombstone: enum lkvfence_reason. Before: NONE, or why its tag's
+ *	next use was aborted early: then that is what its tombstone tells
  * @spent: of one that was aborted early: it has refused a BEGIN
  */
 struct pull_offer {
@@ -46,7 +45,6 @@ struct pull_offer {
 	u64 generation;
 	u64 forget_ns;
 	u8 reason;
-	u8 next_reason;
 	bool spent;
 };
 
@@ -227,7 +225,7 @@ void pull_withdraw(struct pulls *p, struct pull_ticket *k, u64 now);
 void pull_close(struct pulls *p, struct pull_ticket *k);
 
 /**
- * pull_abort_early() - a tag is aborted, and not for a transfer that is there
+ * pull_abort_early() - a tag is aborted, and no transfer that is meant has it
  * @p: the pulls
  * @o: memory for a tombstone
  * @tag: the tag
@@ -236,10 +234,9 @@ void pull_close(struct pulls *p, struct pull_ticket *k);
  * @limits: the bounds
  * @now: the time
  *
- * There is no transfer of the tag that has not ended, but for one that isn't meant:
- * then this takes effect when that has ended. Where the tombstone of that tag is of
- * what is meant, this is a repetition and changes nothing. Otherwise tickets for the
- * tag are refused.
+ * Where the tombstone of that tag is of what is meant, this is a repetition and
+ * changes nothing. Otherwise tickets for the tag are refused. Where a transfer
+ * that is not meant has the tag, the tombstone is there when that has ended.
  *
  * Return: whether @o is in use.
  */

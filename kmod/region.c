@@ -19,6 +19,7 @@
 
 #include "compat.h"
 #include "event.h"
+#include "group.h"
 #include "main.h"
 #include "region.h"
 #include "source.h"
@@ -26,13 +27,6 @@
 
 /* Transfers orphaned before others get the region's lock. */
 #define BATCH		64
-
-/*
- * Bytes of a small transfer: about 8 ranges and 3 leases, or one of the two
- * and more of the other. And how many of them a handle keeps.
- */
-#define SMALL		512
-#define MAX_SPARE	64
 
 /* Lines in the log of one region: so many in so long. */
 #define LOG_BURST	10
@@ -42,6 +36,7 @@
 static DEFINE_MUTEX(regions_lock);
 static LIST_HEAD(regions);
 static u32 nr_regions;
+
 /* All of them are u64. */
 struct counts {
 	struct fence_counts fence;
@@ -52,123 +47,8 @@ struct counts {
 static struct counts retired_counts;
 
 /*
- * Transfers
+ * News
  */
-
-static size_t transfer_size(u32 nr_ranges, u32 nr_leases)
-{
-	struct transfer *t;
-
-	BUILD_BUG_ON(offsetof(struct transfer, ranges) % __alignof__(*t->leases));
-	BUILD_BUG_ON(sizeof(*t->ranges) % __alignof__(*t->leases));
-	/* Both are bounded by MAX_*: no overflow. */
-	return struct_size(t, ranges, nr_ranges) + nr_leases * sizeof(*t->leases);
-}
-
-static struct transfer *take_spare(struct handle *h)
-{
-	struct transfer *t;
-
-	spin_lock(&h->spare_lock);
-	t = list_first_entry_or_null(&h->spare, struct transfer, owned);
-	if (t) {
-		list_del(&t->owned);
-		h->nr_spare--;
-	}
-	spin_unlock(&h->spare_lock);
-	return t;
-}
-
-/* False if the handle has enough. */
-static bool keep_spare(struct handle *h, struct transfer *t)
-{
-	bool room;
-
-	spin_lock(&h->spare_lock);
-	room = h->nr_spare < MAX_SPARE;
-	if (room) {
-		list_add(&t->owned, &h->spare);
-		h->nr_spare++;
-	}
-	spin_unlock(&h->spare_lock);
-	return room;
-}
-
-/* Small ones are all of one size, so that each can be used for another. */
-static struct transfer *alloc(struct handle *h, size_t size)
-{
-	struct transfer *t = NULL;
-
-	if (size <= SMALL) {
-		size = SMALL;
-		t = take_spare(h);
-	}
-	if (!t) {
-		t = kvmalloc(size, GFP_CHARGED);
-		if (t)
-			object_created(OBJECT_TRANSFER);
-	}
-	return t;
-}
-
-static void destroy(struct transfer *t)
-{
-	kvfree(t);
-	object_destroyed(OBJECT_TRANSFER);
-}
-
-struct transfer *transfer_alloc(struct handle *h, u32 nr_ranges, u32 nr_leases)
-{
-	size_t size = transfer_size(nr_ranges, nr_leases);
-	struct transfer *t = alloc(h, size);
-
-	if (!t)
-		return NULL;
-	memset(t, 0, sizeof(*t));
-	t->small = size <= SMALL;
-	fence_transfer_init(&t->fence);
-	t->fence.ranges = t->ranges;
-	t->fence.nr_ranges = nr_ranges;
-	INIT_LIST_HEAD(&t->owned);
-	INIT_LIST_HEAD(&t->unread);
-	t->nr_leases = nr_leases;
-	t->leases = (struct fence_lease *)&t->ranges[nr_ranges];
-	return t;
-}
-
-/* Free the leases that were allocated one by one. */
-static void free_taken(struct transfer *t)
-{
-	struct fence_lease *lease, *next;
-
-	rbtree_postorder_for_each_entry_safe(lease, next, &t->fence.leases, node) {
-		if (lease < t->leases || lease >= t->leases + t->nr_leases)
-			lease_free(lease);
-	}
-}
-
-void transfer_free(struct transfer *t, struct handle *h)
-{
-	if (t->fence.nr_leases > t->nr_leases)
-		free_taken(t);
-	if (!h || !t->small || !keep_spare(h, t))
-		destroy(t);
-}
-
-struct fence_lease *lease_alloc(void)
-{
-	struct fence_lease *lease = kmalloc(sizeof(*lease), GFP_CHARGED);
-
-	if (lease)
-		object_created(OBJECT_LEASE);
-	return lease;
-}
-
-void lease_free(struct fence_lease *lease)
-{
-	kfree(lease);
-	object_destroyed(OBJECT_LEASE);
-}
 
 /* L7. All are counted; a storm of them is not logged line by line. */
 static void log_news(struct region *r, const struct fence_transfer *t, u32 bits)
@@ -202,14 +82,19 @@ void region_log_report(struct region *r, const struct lkvfence_report *report)
 }
 
 /* News that are for the kernel itself. */
-static void act_on(struct region *r, struct fence_transfer *t, u32 bits)
+#define INNER_NEWS	(FENCE_NEWS_REVOKING | FENCE_NEWS_OVER | FENCE_NEWS_MEMBER)
+
+static void act_on(struct region *r, struct transfer *t, u32 bits)
 {
 	struct pull_limits limits = param_pull_limits();
 
 	if (bits & FENCE_NEWS_REVOKING)
-		sources_revoke(r, t);
+		sources_revoke(r, &t->fence);
 	if (bits & FENCE_NEWS_OVER)
-		pull_over(&r->pulls, t, &limits, ktime_get_ns());
+		pull_over(&r->pulls, &t->fence, &limits, ktime_get_ns());
+	/* One that is released is no member any more. */
+	if (bits & FENCE_NEWS_MEMBER && t->member)
+		group_kick(t);
 }
 
 void region_settle(struct region *r, const struct handle *caller, u32 mute)
@@ -222,9 +107,9 @@ void region_settle(struct region *r, const struct handle *caller, u32 mute)
 		struct transfer *t = to_transfer(ft);
 
 		log_news(r, ft, bits);
-		if (unlikely(bits & (FENCE_NEWS_REVOKING | FENCE_NEWS_OVER))) {
-			act_on(r, ft, bits);
-			bits &= ~(FENCE_NEWS_REVOKING | FENCE_NEWS_OVER);
+		if (unlikely(bits & INNER_NEWS)) {
+			act_on(r, t, bits);
+			bits &= ~INNER_NEWS;
 		}
 		if (bits & FENCE_NEWS_RELEASED)
 			list_del_init(&t->owned);
@@ -302,13 +187,11 @@ static bool orphan_some(struct handle *h, const struct fence_limits *limits)
 void handle_free(struct handle *h)
 {
 	struct fence_limits limits = param_limits();
-	struct transfer *t;
 
 	while (!orphan_some(h, &limits))
 		cond_resched();
 	/* Nobody owns anything through it any more: no spare comes back. */
-	while ((t = take_spare(h)))
-		destroy(t);
+	transfers_forget_spare(h);
 	mutex_destroy(&h->read_lock);
 	kfree(h);
 	object_destroyed(OBJECT_HANDLE);
@@ -532,7 +415,7 @@ static void bury(struct region *r)
 /* Drop @handles handles of a region, and the region itself if unused. */
 static void leave(struct region *r, u32 handles)
 {
-	bool unused;
+	bool unused, last;
 
 	mutex_lock(&regions_lock);
 	r->handles -= handles;
@@ -551,7 +434,10 @@ static void leave(struct region *r, u32 handles)
 		/* Waits for readers in sysfs; these take only region->lock. */
 		kobject_del(&r->kobj);
 	}
+	last = unused && !nr_regions;
 	mutex_unlock(&regions_lock);
+	if (last)
+		groups_forget();
 	if (unused)
 		region_put(r);
 }
@@ -601,6 +487,8 @@ static void copy_counts(struct lkvfence_stat *stat, const struct counts *counts)
 	stat->strays = c->strays;
 	stat->strays_late = c->strays_late;
 	stat->mismatches = c->mismatches;
+	stat->joined = c->joined;
+	stat->ended_by_group = c->ended_by_group;
 	stat->pulls = p->pulls;
 	stat->pulls_granted = p->pulls_granted;
 	stat->pulls_refused = p->pulls_refused;
@@ -625,6 +513,7 @@ static void sum_region(struct region *r, struct lkvfence_stat *stat,
 	stat->transfers_quarantined += f->transfers_quarantined;
 	stat->sources += f->nr_sources;
 	stat->transfers_ready += f->transfers_ready;
+	stat->transfers_gathered += f->transfers_gathered;
 	stat->tickets += r->pulls.nr_tickets;
 	stat->tombstones += r->pulls.nr_dead + r->pulls.nr_early;
 	oldest = list_first_entry_or_null(&f->held, struct fence_transfer, held);

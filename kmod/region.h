@@ -15,6 +15,9 @@
  *   bound_lock          in source.c: the table of bound QPs; nothing is taken
  *                       under it
  *
+ * and, in group.c: group->lock, then groups_lock, or region->lock; of these
+ * several at once, in the order of their addresses.
+ *
  * A region is referenced by the table while it has handles or unreleased
  * transfers, by each handle, by each source, and by work that is queued for it. A transfer is
  * referenced by the fence until released, and by its owner's event queue until
@@ -98,6 +101,8 @@ struct region {
  *	under region->lock, poll(2) looks without
  * @wait: readers
  * @read_lock: see above
+ * @hot: one of @spare, taken and put without a lock: who has one transfer
+ *	after the other needs no more
  * @spare_lock: guards @spare and @nr_spare; nothing is taken under it
  * @spare: small transfers of this handle that are over, to be used again
  * @nr_spare: how many
@@ -113,6 +118,7 @@ struct handle {
 	u32 nr_unread;
 	wait_queue_head_t wait;
 	struct mutex read_lock;	/* see above */
+	struct transfer *hot;
 	spinlock_t spare_lock;	/* see above */
 	struct list_head spare;
 	u32 nr_spare;
@@ -127,6 +133,7 @@ struct handle {
  * @pending: FENCE_NEWS_* to read
  * @pid: who began it, in the initial PID namespace
  * @comm: that process's name
+ * @member: what it is in a group, or NULL
  * @small: it may be a handle's spare when it is over
  * @nr_leases: leases that were granted at the beginning
  * @leases: these; others are allocated one by one
@@ -140,6 +147,7 @@ struct transfer {
 	u32 pending;
 	pid_t pid;
 	char comm[LKVFENCE_COMM_LEN];
+	struct member *member;
 	bool small;
 	u32 nr_leases;
 	struct fence_lease *leases;
@@ -240,6 +248,9 @@ struct transfer *transfer_alloc(struct handle *h, u32 nr_ranges, u32 nr_leases);
  * @h: the handle that may keep it, or NULL
  */
 void transfer_free(struct transfer *t, struct handle *h);
+
+/* Free what a handle that closes has kept. */
+void transfers_forget_spare(struct handle *h);
 
 struct fence_lease *lease_alloc(void);
 void lease_free(struct fence_lease *lease);

@@ -115,6 +115,9 @@ static struct value values[] = {
 	VALUE(transfers_ready, transfers_ready),
 	VALUE(tickets, tickets),
 	VALUE(tombstones, tombstones),
+	VALUE(transfers_gathered, transfers_gathered),
+	VALUE(joined, joined),
+	VALUE(ended_by_group, ended_by_group),
 	VALUE(pulls, pulls),
 	VALUE(pulls_granted, pulls_granted),
 	VALUE(pulls_refused, pulls_refused),
@@ -214,6 +217,10 @@ static struct object_value objects[] = {
 	OBJECT(offers_destroyed, objects_destroyed, OBJECT_OFFER),
 	OBJECT(tickets_created, objects_created, OBJECT_TICKET),
 	OBJECT(tickets_destroyed, objects_destroyed, OBJECT_TICKET),
+	OBJECT(groups_created, objects_created, OBJECT_GROUP),
+	OBJECT(groups_destroyed, objects_destroyed, OBJECT_GROUP),
+	OBJECT(members_created, objects_created, OBJECT_MEMBER),
+	OBJECT(members_destroyed, objects_destroyed, OBJECT_MEMBER),
 };
 
 static struct attribute *object_attrs[ARRAY_SIZE(objects) + 1];

@@ -183,8 +183,7 @@ int call_ready(struct handle *h, void *argp)
 		err = pull_ready(&r->pulls, t, arg->ttl_ns, arg->consumers,
 				 &limits, ktime_get_ns());
 	if (!err) {
-		arg->deadline_ns = RB_EMPTY_NODE(&t->clock.node) ?
-				   0 : t->clock.expires;
+		arg->deadline_ns = t->clock.expires;
 		region_settle(r, h, 0);
 	}
 	mutex_unlock(&r->lock);

@@ -16,6 +16,7 @@
 #include "calls.h"
 #include "compat.h"
 #include "event.h"
+#include "group.h"
 #include "main.h"
 #include "rdma.h"
 #include "region.h"
@@ -54,6 +55,7 @@ static int do_info(struct handle *h, void *argp)
 		.tombstone_ns		= param_pull_limits().tombstone_ns,
 		.max_tombstones		= param_pull_limits().max_tombstones,
 		.max_pulls		= param_max_pulls(),
+		.max_members		= MAX_MEMBERS,
 		.version		= LKVFENCE_MODULE_VERSION,
 	};
 	return 0;
@@ -157,9 +159,9 @@ static int do_open(struct lkvfence_open *arg, void __user *uarg, size_t size)
 
 /* The ABI, for good: structs grow at the end, and these are those of ABI 1. */
 static_assert(sizeof(struct lkvfence_range) == 8);
-static_assert(sizeof(struct lkvfence_info) == 144);
+static_assert(sizeof(struct lkvfence_info) == 152);
 static_assert(sizeof(struct lkvfence_open) == 112);
-static_assert(sizeof(struct lkvfence_stat) == 592);
+static_assert(sizeof(struct lkvfence_stat) == 616);
 static_assert(sizeof(struct lkvfence_begin) == 96);
 static_assert(sizeof(struct lkvfence_take) == 24);
 static_assert(sizeof(struct lkvfence_return_item) == 24);
@@ -178,6 +180,7 @@ static_assert(sizeof(struct lkvfence_query_source) == 112);
 static_assert(sizeof(struct lkvfence_ready) == 40);
 static_assert(sizeof(struct lkvfence_pull) == 56);
 static_assert(sizeof(struct lkvfence_withdraw) == 16);
+static_assert(sizeof(struct lkvfence_join) == 32);
 
 union command_arg {
 	u32 size;
@@ -198,6 +201,7 @@ union command_arg {
 	struct lkvfence_ready ready;
 	struct lkvfence_pull pull;
 	struct lkvfence_withdraw withdraw;
+	struct lkvfence_join join;
 };
 
 /**
@@ -217,7 +221,7 @@ struct command {
 
 /* By number, less that of STAT. */
 static const struct command commands[] = {
-	COMMAND(lkvfence_stat, refused_early, call_stat),
+	COMMAND(lkvfence_stat, ended_by_group, call_stat),
 	COMMAND(lkvfence_begin, state, call_begin),
 	COMMAND(lkvfence_begin, state, call_hold),
 	COMMAND(lkvfence_take, pad, call_take),
@@ -233,6 +237,7 @@ static const struct command commands[] = {
 	COMMAND(lkvfence_ready, deadline_ns, call_ready),
 	COMMAND(lkvfence_pull, ticket, call_pull),
 	COMMAND(lkvfence_withdraw, ticket, call_withdraw),
+	COMMAND(lkvfence_join, pad, call_join),
 };
 
 static const struct command info_command = COMMAND(lkvfence_info, version, do_info);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # liblkvfence: shared, static, pkg-config file, man pages.
 
-LIB_SRC  := handle.c calls.c sources.c events.c error.c names.c
+LIB_SRC  := handle.c calls.c pulls.c sources.c events.c error.c names.c
 # One set of objects serves both libraries: the static one, too, is linked
 # into shared objects (Python extensions, plugins).
 LIB_OBJ  := $(LIB_SRC:%.c=$(B)/lib/%.o)

@@ -11,46 +11,19 @@
 
 #include "internal.h"
 
-/*
- * What is out of bounds? The limits are asked for again, since the bounds of
- * timeouts are the module's parameters and may have changed. Returns false if
- * neither timeout is at fault.
- */
-static bool fail_timeout(const struct lkvfence *f,
-			 const struct lkvfence_info *info, const char *what,
-			 const char *member, uint64_t ns)
-{
-	if (!ns || (ns >= info->timeout_min_ns && ns <= info->timeout_max_ns))
-		return false;
-	lkvfence__fail(f, -ERANGE,
-		"%s: %s of %" PRIu64 " ns is out of bounds: the module takes %" PRIu64 " to %" PRIu64 " ns (parameters of module lkvfence)",
-		what, member, ns, (uint64_t)info->timeout_min_ns,
-		(uint64_t)info->timeout_max_ns);
-	return true;
-}
-
-static bool fail_count(const struct lkvfence *f, const char *what,
-		       const char *member, uint32_t nr, uint32_t max)
-{
-	if (nr <= max)
-		return false;
-	lkvfence__fail(f, -ERANGE,
-		"%s: %s is %" PRIu32 ", the module takes %" PRIu32 " in one call",
-		what, member, nr, max);
-	return true;
-}
-
-bool lkvfence__limits(const struct lkvfence *f, struct lkvfence_info *info)
-{
-	*info = (struct lkvfence_info){ .size = sizeof(*info) };
-	return !lkvfence__ioctl(f->fd, LKVFENCE_IOC_INFO, info);
-}
-
 static bool is_policy(uint32_t policy)
 {
 	const uint32_t revokes = LKVFENCE_POLICY_REVOKE | LKVFENCE_POLICY_REVOKE_NOW;
 
 	return (policy & ~revokes) <= LKVFENCE_POLICY_QUARANTINE;
+}
+
+/* What callers may give */
+static bool is_reason(uint32_t reason)
+{
+	return reason == LKVFENCE_REASON_DROPPED ||
+	       (reason >= LKVFENCE_REASON_ABORTED &&
+		reason <= LKVFENCE_REASON_SHUTDOWN);
 }
 
 static int fail_range(const struct lkvfence *f, const char *what)
@@ -70,10 +43,12 @@ static int fail_begin_range(const struct lkvfence *f, const char *what,
 
 	if (!lkvfence__limits(f, &info))
 		return fail_range(f, what);
-	if (fail_count(f, what, "nr_ranges", begin->nr_ranges, info.max_ranges) ||
-	    fail_count(f, what, "nr_sources", begin->nr_sources, info.max_leases) ||
-	    fail_timeout(f, &info, what, "ttl_ns", begin->ttl_ns) ||
-	    fail_timeout(f, &info, what, "timeout_ns", begin->timeout_ns))
+	if (lkvfence__fail_count(f, what, "nr_ranges", begin->nr_ranges,
+				 info.max_ranges) ||
+	    lkvfence__fail_count(f, what, "nr_sources", begin->nr_sources,
+				 info.max_leases) ||
+	    lkvfence__fail_timeout(f, &info, what, "ttl_ns", begin->ttl_ns) ||
+	    lkvfence__fail_timeout(f, &info, what, "timeout_ns", begin->timeout_ns))
 		return -ERANGE;
 
 	/*
@@ -93,9 +68,14 @@ static int fail_begin_range(const struct lkvfence *f, const char *what,
 static int fail_begin_invalid(const struct lkvfence *f, const char *what,
 			      const struct lkvfence_begin *begin, bool hold)
 {
-	if (begin->flags)
+	if (begin->flags & ~LKVFENCE_BEGIN_FLAGS)
 		return lkvfence__fail(f, -EINVAL,
-			"%s: unknown flags 0x%" PRIx32, what, begin->flags);
+			"%s: unknown flags 0x%" PRIx32, what,
+			begin->flags & ~LKVFENCE_BEGIN_FLAGS);
+	if (hold && begin->flags)
+		return lkvfence__fail(f, -EINVAL,
+			"%s: what is offered is begun, not held: flags must be 0 here",
+			what);
 	if (!begin->nr_ranges)
 		return lkvfence__fail(f, -EINVAL,
 			"%s: no slots: nr_ranges must be at least 1", what);
@@ -109,9 +89,7 @@ static int fail_begin_invalid(const struct lkvfence *f, const char *what,
 	if (hold && begin->ttl_ns)
 		return lkvfence__fail(f, -EINVAL,
 			"%s: ttl_ns is for begin: it must be 0 here", what);
-	if (hold && begin->reason &&
-	    (begin->reason < LKVFENCE_REASON_ABORTED ||
-	     begin->reason > LKVFENCE_REASON_SHUTDOWN))
+	if (hold && begin->reason && !is_reason(begin->reason))
 		return lkvfence__fail(f, -EINVAL,
 			"%s: reason %" PRIu32 " (%s) is not for callers to give",
 			what, begin->reason,
@@ -151,6 +129,10 @@ static int fail_begin(const struct lkvfence *f, int err,
 			(uint64_t)begin->busy_generation);
 	case -ENOSPC:
 		return fail_full(f, what);
+	case -ECANCELED:
+		return lkvfence__fail(f, err,
+			"%s: tag %" PRIu64 " was aborted before it was offered: do not start its request; the tag can be offered again",
+			what, (uint64_t)begin->tag);
 	case -ESHUTDOWN:
 		return lkvfence__fail(f, err,
 			"%s: a source was revoked, or its queue pairs are lost: bind it to new ones with lkvfence_source(), or name another",
@@ -240,7 +222,7 @@ int lkvfence_return(struct lkvfence *f, struct lkvfence_return_item *items,
 		break;
 	case -ERANGE:
 		if (lkvfence__limits(f, &info) &&
-		    fail_count(f, "return", "nr", nr, info.max_ranges))
+		    lkvfence__fail_count(f, "return", "nr", nr, info.max_ranges))
 			return err;
 		return fail_range(f, "return");
 	}
@@ -335,8 +317,8 @@ static int fail_abort(const struct lkvfence *f, int err,
 	switch (err) {
 	case -ERANGE:
 		if (lkvfence__limits(f, &info) &&
-		    fail_timeout(f, &info, "abort", "timeout_ns",
-				 abort->timeout_ns))
+		    lkvfence__fail_timeout(f, &info, "abort", "timeout_ns",
+					   abort->timeout_ns))
 			return err;
 		return fail_range(f, "abort");
 	case -EINVAL:
@@ -348,9 +330,13 @@ static int fail_abort(const struct lkvfence *f, int err,
 			return lkvfence__fail(f, err,
 				"abort: unknown policy %" PRIu32,
 				abort->policy);
+		if (abort->reason && !is_reason(abort->reason))
+			return lkvfence__fail(f, err,
+				"abort: reason %" PRIu32 " (%s) is not for callers to give",
+				abort->reason,
+				lkvfence_reason_name(abort->reason));
 		return lkvfence__fail(f, err,
-			"abort: reason %" PRIu32 " (%s) is not for callers to give",
-			abort->reason, lkvfence_reason_name(abort->reason));
+			"abort: EARLY goes with BY_TAG, and ALL alone");
 	}
 	if (abort->flags & LKVFENCE_ABORT_BY_TAG)
 		return fail_tag(f, err, "abort", abort->tag);
@@ -435,10 +421,10 @@ static int fail_query(const struct lkvfence *f, int err,
 	switch (err) {
 	case -ERANGE:
 		if (lkvfence__limits(f, &info) &&
-		    (fail_count(f, "query", "nr_ranges", query->nr_ranges,
-				info.max_ranges) ||
-		     fail_count(f, "query", "nr_leases", query->nr_leases,
-				info.max_leases)))
+		    (lkvfence__fail_count(f, "query", "nr_ranges",
+					  query->nr_ranges, info.max_ranges) ||
+		     lkvfence__fail_count(f, "query", "nr_leases",
+					  query->nr_leases, info.max_leases)))
 			return err;
 		if (query->by != LKVFENCE_QUERY_SLOT)
 			return fail_range(f, "query");

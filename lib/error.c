@@ -97,6 +97,36 @@ int lkvfence__fail_evidence(const struct lkvfence *f, const char *what,
 		what, lkvfence_evidence_name(evidence));
 }
 
+bool lkvfence__limits(const struct lkvfence *f, struct lkvfence_info *info)
+{
+	*info = (struct lkvfence_info){ .size = sizeof(*info) };
+	return !lkvfence__ioctl(f->fd, LKVFENCE_IOC_INFO, info);
+}
+
+bool lkvfence__fail_timeout(const struct lkvfence *f,
+			    const struct lkvfence_info *info, const char *what,
+			    const char *member, uint64_t ns)
+{
+	if (!ns || (ns >= info->timeout_min_ns && ns <= info->timeout_max_ns))
+		return false;
+	lkvfence__fail(f, -ERANGE,
+		"%s: %s of %" PRIu64 " ns is out of bounds: the module takes %" PRIu64 " to %" PRIu64 " ns (parameters of module lkvfence)",
+		what, member, ns, (uint64_t)info->timeout_min_ns,
+		(uint64_t)info->timeout_max_ns);
+	return true;
+}
+
+bool lkvfence__fail_count(const struct lkvfence *f, const char *what,
+			  const char *member, uint32_t nr, uint32_t max)
+{
+	if (nr <= max)
+		return false;
+	lkvfence__fail(f, -ERANGE,
+		"%s: %s is %" PRIu32 ", the module takes %" PRIu32 " in one call",
+		what, member, nr, max);
+	return true;
+}
+
 struct shown_name lkvfence__shown(const char *name)
 {
 	struct shown_name shown = { "" };

@@ -52,6 +52,17 @@ int lkvfence__fail_evidence(const struct lkvfence *f, const char *what,
 bool lkvfence__limits(const struct lkvfence *f, struct lkvfence_info *info);
 
 /*
+ * What is out of bounds? The limits are asked for again, since they are the
+ * module's parameters and may have changed. False, and no message, where this
+ * one isn't at fault.
+ */
+bool lkvfence__fail_timeout(const struct lkvfence *f,
+			    const struct lkvfence_info *info, const char *what,
+			    const char *member, uint64_t ns);
+bool lkvfence__fail_count(const struct lkvfence *f, const char *what,
+			  const char *member, uint32_t nr, uint32_t max);
+
+/*
  * A region's name as it may be shown: what isn't printable comes out as '?',
  * since a name that the module refused is anybody's bytes.
  */

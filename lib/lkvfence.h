@@ -98,6 +98,56 @@ int lkvfence_begin(struct lkvfence *f, struct lkvfence_begin *begin);
 /** lkvfence_hold() - lkvfence_begin() and lkvfence_abort() in one step */
 int lkvfence_hold(struct lkvfence *f, struct lkvfence_begin *begin);
 
+/**
+ * lkvfence_offer() - lkvfence_begin() of what is to be pulled
+ * @f: the handle of the producer
+ * @begin: as there
+ *
+ * Sets LKVFENCE_BEGIN_OFFER in the flags.
+ *
+ * Return: as lkvfence_begin(); -ECANCELED the tag was aborted before.
+ */
+int lkvfence_offer(struct lkvfence *f, struct lkvfence_begin *begin);
+
+/**
+ * lkvfence_ready() - an offered transfer's data is there, or stays for longer
+ * @f: the handle; any of the region
+ * @ready: which, for how long from now, and for how many consumers; the time at
+ *	which it expires comes back in it
+ *
+ * Pulls that wait for it are granted. For one that is ready already it is a
+ * renewal: it expires later, if that is later.
+ *
+ * Return: 0; -ECANCELED it has ended; -EINVAL it isn't offered, or is ready for
+ * another number of consumers; or what READY returns.
+ */
+int lkvfence_ready(struct lkvfence *f, struct lkvfence_ready *ready);
+
+/**
+ * lkvfence_pull() - ask for an offered transfer's data
+ * @f: the handle of the consumer; the answer is an event on it
+ * @pull: which, and for which source; ticket comes back in it
+ *
+ * May be called before the transfer is offered or ready, and never waits. One
+ * event of the ticket follows: GRANTED, and the source has a lease to return; or
+ * REFUSED, with the reason.
+ *
+ * Return: 0; -ENOSPC too many wait; or what PULL returns.
+ */
+int lkvfence_pull(struct lkvfence *f, struct lkvfence_pull *pull);
+
+/**
+ * lkvfence_withdraw() - the answer to a pull isn't wanted any more
+ * @f: the handle that asked
+ * @ticket: the pull's
+ *
+ * It is answered all the same: REFUSED, reason WITHDRAWN.
+ *
+ * Return: 0; -ENOENT no such ticket of this handle waits: its answer is among
+ * the events, and may be a lease to return.
+ */
+int lkvfence_withdraw(struct lkvfence *f, uint64_t ticket);
+
 /** lkvfence_take() - one more lease of a transfer, for a launch */
 int lkvfence_take(struct lkvfence *f, uint64_t generation, uint32_t source);
 
@@ -166,6 +216,42 @@ int lkvfence_abort_generation(struct lkvfence *f, uint64_t generation);
 
 /** lkvfence_abort_tag() - likewise, of the transfer of @tag that has not ended */
 int lkvfence_abort_tag(struct lkvfence *f, uint64_t tag);
+
+/**
+ * lkvfence_abort_early() - likewise, also where it is offered only later
+ * @f: the handle
+ * @tag: which transfer
+ * @after: one that is not meant, nor any before it: the last generation of this
+ *	tag that the caller knows of; 0: none
+ *
+ * For an abort that may overtake the offer. Where the tag has no transfer that
+ * has not ended, its next lkvfence_offer() is refused (-ECANCELED), if it comes
+ * while that is remembered: tombstone_ns of INFO. Of a tag that is used again,
+ * @after keeps a late abort of one use away from the next.
+ *
+ * Return: 0, also where there is no such transfer; or -errno.
+ */
+int lkvfence_abort_early(struct lkvfence *f, uint64_t tag, uint64_t after);
+
+/**
+ * lkvfence_abort_all() - end all transfers of the region, whosever they are
+ * @f: the handle
+ * @reason: why: ABORTED to SHUTDOWN, or DROPPED
+ *
+ * Pulls that wait for a tag which nobody has offered are refused as well. What
+ * is begun meanwhile may go unharmed.
+ */
+int lkvfence_abort_all(struct lkvfence *f, enum lkvfence_reason reason);
+
+/**
+ * lkvfence_drop() - end a transfer, for its consumer doesn't want it any more
+ * @f: the handle
+ * @generation: which transfer
+ *
+ * As lkvfence_abort_generation(), with the reason DROPPED. A lease that a pull
+ * was granted stays out until it is returned.
+ */
+int lkvfence_drop(struct lkvfence *f, uint64_t generation);
 
 /**
  * lkvfence_release() - slots of a finished transfer back

@@ -36,6 +36,11 @@ const char *lkvfence_reason_name(uint32_t reason)
 		[LKVFENCE_REASON_EXPIRED]	= "expired",
 		[LKVFENCE_REASON_ORPHANED]	= "orphaned",
 		[LKVFENCE_REASON_REVOKED]	= "revoked",
+		[LKVFENCE_REASON_DROPPED]	= "dropped",
+		[LKVFENCE_REASON_UNKNOWN]	= "unknown",
+		[LKVFENCE_REASON_DEADLINE]	= "deadline",
+		[LKVFENCE_REASON_WITHDRAWN]	= "withdrawn",
+		[LKVFENCE_REASON_SOURCE]	= "source",
 	};
 
 	return NAME(names, reason);
@@ -95,6 +100,8 @@ const char *lkvfence_event_name(uint32_t type)
 		[LKVFENCE_EVENT_QUARANTINED]	= "quarantined",
 		[LKVFENCE_EVENT_RELEASED]	= "released",
 		[LKVFENCE_EVENT_REVOKE]		= "revoke",
+		[LKVFENCE_EVENT_GRANTED]	= "granted",
+		[LKVFENCE_EVENT_REFUSED]	= "refused",
 	};
 
 	return NAME(names, type);

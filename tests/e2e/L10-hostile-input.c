@@ -113,6 +113,8 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 		arg->begin.nr_ranges = below(4);
 		arg->begin.nr_sources = below(4);
 		arg->begin.policy = a_policy();
+		if (cmd->cmd == LKVFENCE_IOC_BEGIN)
+			arg->begin.flags = below(2);
 		if (cmd->cmd == LKVFENCE_IOC_HOLD && below(2))
 			arg->begin.timeout_ns = 10 * MS + below(100 * MS);
 		else if (cmd->cmd == LKVFENCE_IOC_BEGIN && below(2))
@@ -136,7 +138,8 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 			};
 		break;
 	case LKVFENCE_IOC_ABORT:
-		arg->abort.flags = below(2);
+		arg->abort.flags = below(32) ? below(4) : below(16);
+		arg->abort.reason = below(4) ? 0 : below(16);
 		arg->abort.generation = a_generation(fd);
 		arg->abort.tag = below(16);
 		arg->abort.policy = a_policy();
@@ -180,6 +183,22 @@ static void sensible(int fd, const struct abi_command *cmd, union abi_arg *arg)
 		arg->query_source.source = below(66);
 		arg->query_source.qps = pointer();
 		arg->query_source.nr_qps = below(8) ? below(4) : number();
+		break;
+	case LKVFENCE_IOC_READY:
+		arg->ready.generation = a_generation(fd);
+		arg->ready.ttl_ns = below(2) ? 10 * MS + below(100 * MS) : 0;
+		arg->ready.consumers = below(4) ? below(4) : number();
+		break;
+	case LKVFENCE_IOC_PULL:
+		arg->pull.flags = !below(4);
+		arg->pull.tag = below(16);
+		arg->pull.generation = below(2) ? a_generation(fd) : 0;
+		arg->pull.timeout_ns = below(2) ? 10 * MS + below(100 * MS) : 0;
+		arg->pull.unclaimed_ns = below(2) ? 10 * MS : 0;
+		arg->pull.source = below(66);
+		break;
+	case LKVFENCE_IOC_WITHDRAW:
+		arg->withdraw.ticket = below(4) ? below(4096) : number();
 		break;
 	default:
 		snprintf(arg->open.name, sizeof(arg->open.name), NAME);
@@ -261,6 +280,10 @@ int main(void)
 	gives(in_child(hostile, &seeds[1]), 0, "a seed that is new");
 	gives(status_of(pid), 0, "a seed that is always the same");
 	stat = stat_of(f);
+	check(stat.pulls_granted && stat.pulls_refused && stat.pulls_closed,
+	      "pulls: %" PRIu64 " granted, %" PRIu64 " refused, %" PRIu64 " closed",
+	      (uint64_t)stat.pulls_granted, (uint64_t)stat.pulls_refused,
+	      (uint64_t)stat.pulls_closed);
 	check(adds_up(&stat), "begun = alive + released: %" PRIu64 " = %" PRIu64 " + ...",
 	      (uint64_t)stat.begun, (uint64_t)stat.transfers_alive);
 	check(!stat.sources && !stat.sources_revoked && !stat.sources_lost && !stat.revokes,

@@ -62,6 +62,9 @@ static void info_everywhere(struct abi *abi)
 	check(a.timeout_default_ns == 30000 * MS, "the default is 30 s");
 	check(a.settle_ns == 100 * MS && a.revoke_ns == 10100 * MS,
 	      "a revocation takes 10 s at most, and settles for 100 ms");
+	check(a.max_pulls >= 1000 && a.max_tombstones >= 1000 &&
+	      a.unclaimed_ns == 5000 * MS && a.tombstone_ns == 60000 * MS,
+	      "pulls wait for 5 s to be offered something, tombstones last a minute");
 	check(memchr(a.version, 0, sizeof(a.version)) &&
 	      !strcmp(a.version, line_of("/sys/module/lkvfence/version")),
 	      "version %.31s is modinfo's", a.version);

@@ -12,17 +12,21 @@ int main(void)
 {
 	note("%zu bits", sizeof(void *) * 8);
 	SIZE(lkvfence_range, 8);
-	SIZE(lkvfence_info, 120);
+	SIZE(lkvfence_info, 144);
 	AT(lkvfence_info, features, 16);
 	AT(lkvfence_info, timeout_default_ns, 40);
 	AT(lkvfence_info, settle_ns, 64);
 	AT(lkvfence_info, max_qps, 84);
-	AT(lkvfence_info, version, 88);
+	AT(lkvfence_info, unclaimed_ns, 88);
+	AT(lkvfence_info, tombstone_ns, 96);
+	AT(lkvfence_info, max_tombstones, 104);
+	AT(lkvfence_info, max_pulls, 108);
+	AT(lkvfence_info, version, 112);
 	SIZE(lkvfence_open, 112);
 	AT(lkvfence_open, slot_size, 72);
 	AT(lkvfence_open, fd, 96);
 	AT(lkvfence_open, accepts, 104);
-	SIZE(lkvfence_stat, 528);
+	SIZE(lkvfence_stat, 592);
 	AT(lkvfence_stat, slots, 88);
 	AT(lkvfence_stat, released, 160);
 	AT(lkvfence_stat, returns_revoked, 240);
@@ -31,6 +35,9 @@ int main(void)
 	AT(lkvfence_stat, evidence, 352);
 	AT(lkvfence_stat, sources, 480);
 	AT(lkvfence_stat, mismatches, 520);
+	AT(lkvfence_stat, transfers_ready, 528);
+	AT(lkvfence_stat, pulls, 552);
+	AT(lkvfence_stat, refused_early, 584);
 	SIZE(lkvfence_begin, 96);
 	AT(lkvfence_begin, nr_ranges, 32);
 	AT(lkvfence_begin, generation, 64);
@@ -39,7 +46,8 @@ int main(void)
 	SIZE(lkvfence_return_item, 24);
 	AT(lkvfence_return_item, result, 16);
 	SIZE(lkvfence_return, 24);
-	SIZE(lkvfence_abort, 64);
+	SIZE(lkvfence_abort, 72);
+	AT(lkvfence_abort, nr_ended, 64);
 	AT(lkvfence_abort, deadline_ns, 40);
 	SIZE(lkvfence_release, 32);
 	SIZE(lkvfence_lease, 8);
@@ -49,6 +57,8 @@ int main(void)
 	AT(lkvfence_query, comm, 112);
 	SIZE(lkvfence_adopt, 16);
 	SIZE(lkvfence_event, 64);
+	AT(lkvfence_event, held_ns, 24);
+	AT(lkvfence_event, ticket, 24);
 	AT(lkvfence_event, type, 32);
 	SIZE(lkvfence_qp, 72);
 	AT(lkvfence_qp, number, 64);
@@ -65,5 +75,16 @@ int main(void)
 	AT(lkvfence_query_source, binding, 16);
 	AT(lkvfence_query_source, qps, 24);
 	AT(lkvfence_query_source, peer, 48);
+	SIZE(lkvfence_ready, 40);
+	AT(lkvfence_ready, ttl_ns, 16);
+	AT(lkvfence_ready, consumers, 24);
+	AT(lkvfence_ready, deadline_ns, 32);
+	SIZE(lkvfence_pull, 56);
+	AT(lkvfence_pull, tag, 8);
+	AT(lkvfence_pull, timeout_ns, 24);
+	AT(lkvfence_pull, source, 40);
+	AT(lkvfence_pull, ticket, 48);
+	SIZE(lkvfence_withdraw, 16);
+	AT(lkvfence_withdraw, ticket, 8);
 	return done();
 }

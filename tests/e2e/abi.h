@@ -27,6 +27,9 @@ union abi_arg {
 	struct lkvfence_quiet quiet;
 	struct lkvfence_report report;
 	struct lkvfence_query_source query_source;
+	struct lkvfence_ready ready;
+	struct lkvfence_pull pull;
+	struct lkvfence_withdraw withdraw;
 };
 
 /* Where a member is in any of these. */
@@ -62,6 +65,9 @@ static const struct abi_command abi_commands[] = {
 	{ "REPORT", LKVFENCE_IOC_REPORT, sizeof(struct lkvfence_report), false },
 	{ "QUERY_SOURCE", LKVFENCE_IOC_QUERY_SOURCE,
 	  sizeof(struct lkvfence_query_source), false },
+	{ "READY", LKVFENCE_IOC_READY, sizeof(struct lkvfence_ready), false },
+	{ "PULL", LKVFENCE_IOC_PULL, sizeof(struct lkvfence_pull), false },
+	{ "WITHDRAW", LKVFENCE_IOC_WITHDRAW, sizeof(struct lkvfence_withdraw), false },
 };
 
 /* A region with a transfer (@generation) whose source 1 has a lease. */
@@ -114,11 +120,24 @@ static inline int abi_answer(const struct abi *abi, const struct abi_command *cm
 	}
 }
 
+/* A pull that waits, for longer than the test runs, if it is asked. */
+static inline struct lkvfence_pull abi_pull(uint32_t tag)
+{
+	return (struct lkvfence_pull){
+		.tag = tag,
+		.source = tag,
+		.timeout_ns = 3600000 * MS,
+		.unclaimed_ns = 3600000 * MS,
+	};
+}
+
 /* Arguments with which @cmd will give its answer, this time. */
 static inline void abi_good(struct abi *abi, const struct abi_command *cmd,
 			    union abi_arg *arg)
 {
 	uint32_t next = abi->next++;
+	struct lkvfence_begin offer;
+	struct lkvfence_pull pull;
 	struct lkvfence *other;
 
 	memset(arg, 0, sizeof(*arg));
@@ -173,6 +192,19 @@ static inline void abi_good(struct abi *abi, const struct abi_command *cmd,
 		arg->report.generation = abi->generation;
 		arg->report.kind = LKVFENCE_REPORT_STRAY;
 		arg->report.nr_slots = 1;
+		break;
+	case LKVFENCE_IOC_READY:
+		offer = want(next, next, 1, 1);
+		need(!lkvfence_offer(abi->f, &offer), "an offer");
+		arg->ready.generation = offer.generation;
+		break;
+	case LKVFENCE_IOC_PULL:
+		arg->pull = abi_pull(next);
+		break;
+	case LKVFENCE_IOC_WITHDRAW:
+		pull = abi_pull(next);
+		need(!lkvfence_pull(abi->f, &pull), "PULL");
+		arg->withdraw.ticket = pull.ticket;
 		break;
 	}
 	arg->size = cmd->size;

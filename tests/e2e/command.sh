@@ -96,7 +96,9 @@ done
 run
 exits 0 && line '^region scene: 4096 slots of 64 KiB at 0x7f0000000000$' && line '^region private: 64 slots' &&
 	line '^region big: 1000000 slots' && line 'oldest hold [0-9]' && line 'warning: [23] transfers with (34|51) slots in quarantine' &&
-	line 'warning: 1 transfer released without proof' && line '  slots: 102 taken, 68 held, (34|51) quarantined'
+	line 'warning: 1 transfer released without proof' && line '  slots: 119 taken, 68 held, (34|51) quarantined' &&
+	line '  pulls: 2: 1 waiting, 1 granted, 0 refused, 0 closed; 1 transfers ready, 0 tombstones$' &&
+	[ "$(grep -c '^  pulls: ' "$tmp/out")" -eq 1 ]
 ok "the status of everything" $?
 start=$(date +%s%N)
 run
@@ -104,8 +106,8 @@ took=$((($(date +%s%N) - start) / 1000000))
 exits 0
 ok "it answers while $big transfers are alive (${took} ms)" $?
 run -j
-exits 0 && json '.regions | map({key: .name, value: .}) | from_entries | .scene.instant and .scene.slots_taken == 102
-	and .scene.transfers_alive == 6 and .scene.transfers_held == 4 and .scene.handles == 1
+exits 0 && json '.regions | map({key: .name, value: .}) | from_entries | .scene.instant and .scene.slots_taken == 119
+	and .scene.transfers_alive == 7 and .scene.tickets == 1 and .scene.pulls_granted == 1 and .scene.transfers_held == 4 and .scene.handles == 1
 	and .scene.warnings == ["quarantined", "tainted"] and .big.transfers_alive == '$big' and .big.slots_taken == 3 * '$big'
 	and .private.slots_taken == 3'
 ok "the same in JSON" $?
@@ -116,9 +118,10 @@ json '[.module, .regions[]] | all(.begun == .transfers_alive + .released_complet
 	+ .released_timeout + .released_gone)'
 ok "begun is alive and released, in every region and for the module" $?
 run region scene
-exits 0 && line 'begun: 9; released 3: 1 completed, 1 drained, 0 revoked, 1 timeout, 0 gone$' &&
+exits 0 && line 'begun: 10; released 3: 1 completed, 1 drained, 0 revoked, 1 timeout, 0 gone$' &&
 	line 'returns: 5 drained, 2 failed, 0 revoked, 1 early, 1 stale, 0 unknown, 0 duplicate, 0 unaccepted$' &&
-	line 'evidence: 3 timeout, 4 success_cqe, 1 in_band$' && line 'revocations: 0 begun, 0 failed$' &&
+	line 'evidence: 3 timeout, 4 success_cqe, 1 in_band$' && line 'refused: 0 busy, 0 exists, 0 limit, 0 revoked, 0 early$' &&
+	line 'pulls: 2: 1 waiting, 1 granted' && line 'revocations: 0 begun, 0 failed$' &&
 	line 'sources: 0 bound, 0 revoked, 0 lost$' && line 'seen: 0 strays, 0 late strays, 0 mismatches$' &&
 	line '^  handles: 1$'
 ok "a region with all its counters" $?
@@ -132,7 +135,8 @@ errors=0
 for name in slots slots_taken slots_held transfers_alive transfers_held begun released_completed released_drained \
 	released_timeout returns_drained returns_failed returns_early returns_stale forced handles \
 	returns_revoked returns_unaccepted refused_revoked revokes revokes_failed evidence_timeout evidence_success_cqe \
-	evidence_in_band sources sources_revoked sources_lost strays strays_late mismatches; do
+	evidence_in_band sources sources_revoked sources_lost strays strays_late mismatches \
+	transfers_ready tickets tombstones pulls pulls_granted pulls_refused pulls_closed refused_early; do
 	[ "$(jq ".[0].$name" <"$tmp/out")" = "$(cat /sys/class/misc/lkvfence/regions/scene/$name)" ] ||
 		{ echo "# $name differs"; errors=1; }
 done
@@ -141,15 +145,17 @@ ok "STAT and sysfs tell the same" $errors
 # --- transfers
 
 run transfer --region scene
-exits 0 && [ "$(wc -l <"$tmp/out")" -eq 6 ] &&
+exits 0 && [ "$(wc -l <"$tmp/out")" -eq 7 ] &&
 	line "^scene generation ${gen[waiting]} tag 1 state waiting policy taint age .* slots 17 \[0-15,32\] waiting for 10,12 leases out 2 of 3 pid $scene comm scene$" &&
+	line "^scene generation ${gen[offered]} tag 8 state ready offered policy taint age .* expires in .* waiting for 60,61,62,80 leases out 4 of 4 " &&
 	line "^scene generation ${gen[expiring]} tag 2 state waiting .* expires in " &&
 	line "^scene generation ${gen[held]} tag 3 state ended reason preempted policy taint age .* held .* deadline in .* waiting for 21,22 leases out 2 of 3 " &&
 	line "^scene generation ${gen[quarantined]} tag 4 state ended quarantined reason aborted policy quarantine .* deadline .* ago .* waiting for 30,31,32\(failed\) leases out 3 of 3 " &&
 	line "^scene generation ${gen[orphaned]} tag 5 state ended (quarantined )?orphaned reason orphaned policy quarantine "
 ok "transfers: who holds what, since when, waiting for whom" $?
 run -j transfer --region scene
-exits 0 && json 'length == 6 and (map(.state) | sort) == ["ended", "ended", "ended", "ended", "waiting", "waiting"]
+exits 0 && json 'length == 7 and (map(.state) | sort) == ["ended", "ended", "ended", "ended", "ready", "waiting", "waiting"]
+	and (map(select(.offered)) | length == 1 and .[0].tag == "8")
 	and (map(select(.tag == "3"))[0] | .held_ns > 0 and .deadline_in_ns > 0 and .age_ns >= .held_ns and .comm == "scene"
 		and .ranges == [{"first": 200, "count": 16}, {"first": 232, "count": 1}]
 		and .leases[0] == {"source": 20, "state": "drained", "evidence": "in_band"})
@@ -235,7 +241,7 @@ run release --region scene "${gen[forced]}"
 exits 0 && line "^generation ${gen[forced]} released without proof$"
 ok "an administrator releases what is in quarantine" $?
 run -j region scene
-exits 0 && json '.[0] | .forced == 1 and .released_timeout == 2 and .slots_taken == 85 and .transfers_alive == 5'
+exits 0 && json '.[0] | .forced == 1 and .released_timeout == 2 and .slots_taken == 102 and .transfers_alive == 6'
 ok "that is counted, as forced and as without proof" $?
 run release --region scene "${gen[forced]}"
 exits 1 "stale"

@@ -137,7 +137,11 @@ static const struct member members[] = {
 	MEMBER(evidence[11]), MEMBER(evidence[12]), MEMBER(evidence[13]),
 	MEMBER(evidence[14]), MEMBER(evidence[15]), MEMBER(sources),
 	MEMBER(sources_revoked), MEMBER(sources_lost), MEMBER(strays),
-	MEMBER(strays_late), MEMBER(mismatches),
+	MEMBER(strays_late), MEMBER(mismatches), MEMBER(transfers_ready),
+	MEMBER(tickets), MEMBER(tombstones), MEMBER(pulls),
+	MEMBER(pulls_granted), MEMBER(pulls_refused), MEMBER(pulls_closed),
+	MEMBER(refused_early), MEMBER(transfers_gathered), MEMBER(joined),
+	MEMBER(ended_by_group),
 };
 
 _Static_assert(ARRAY_SIZE(members) + 2 ==
@@ -197,7 +201,9 @@ bool adds_up(const struct lkvfence_stat *stat)
 
 	for (i = 0; i < LKVFENCE_MAX_OUTCOMES; i++)
 		sum += stat->released[i];
-	return stat->begun == sum;
+	return stat->begun == sum &&
+	       stat->pulls == stat->tickets + stat->pulls_granted +
+			      stat->pulls_refused + stat->pulls_closed;
 }
 
 /*

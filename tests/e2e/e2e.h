@@ -112,7 +112,7 @@ struct lkvfence_query query(struct lkvfence *f, uint64_t generation);
 struct lkvfence_event event(struct lkvfence *f);
 /* True if there is no event now. */
 bool silent(struct lkvfence *f);
-/* begun = alive + released. */
+/* begun = alive + released, and pulls = tickets + answers + closed. */
 bool adds_up(const struct lkvfence_stat *stat);
 
 /* The one line of a file; "" if it can't be read. In a static buffer. */

@@ -79,7 +79,10 @@ static bool did_fail(void)
 	return !atoi(text);
 }
 
-/* A command, and whether there is anything in it that needs memory. */
+/*
+ * A command, whether it shall create something beside (a region; an offer; a tombstone),
+ * and whether there is anything in it that needs memory.
+ */
 struct way {
 	const char *what;
 	unsigned long cmd;
@@ -116,6 +119,14 @@ static void prepare(struct abi *abi, const struct way *way, union abi_arg *arg)
 		arg->begin.nr_ranges = NR_RANGES;
 		arg->begin.sources = (uintptr_t)sources;
 		arg->begin.nr_sources = NR_SOURCES;
+		arg->begin.flags = way->creates ? LKVFENCE_BEGIN_OFFER : 0;
+		break;
+	case LKVFENCE_IOC_ABORT:
+		if (!way->creates)
+			break;
+		arg->abort.flags = LKVFENCE_ABORT_BY_TAG | LKVFENCE_ABORT_EARLY;
+		arg->abort.generation = 0;
+		arg->abort.tag = abi->next++ + (1ULL << 32);
 		break;
 	case LKVFENCE_IOC_QUERY_SOURCE:
 		arg->query_source.qps = (uintptr_t)qps;
@@ -234,10 +245,12 @@ int main(void)
 		{ "OPEN, which creates", LKVFENCE_IOC_OPEN, true, true },
 		{ "STAT", LKVFENCE_IOC_STAT, false, false },
 		{ "BEGIN", LKVFENCE_IOC_BEGIN, false, true },
+		{ "BEGIN with OFFER", LKVFENCE_IOC_BEGIN, true, true },
 		{ "HOLD", LKVFENCE_IOC_HOLD, false, true },
 		{ "TAKE", LKVFENCE_IOC_TAKE, false, true },
 		{ "RETURN", LKVFENCE_IOC_RETURN, false, false },
 		{ "ABORT", LKVFENCE_IOC_ABORT, false, false },
+		{ "ABORT with EARLY", LKVFENCE_IOC_ABORT, true, true },
 		{ "RELEASE", LKVFENCE_IOC_RELEASE, false, false },
 		{ "QUERY", LKVFENCE_IOC_QUERY, false, true },
 		{ "ADOPT", LKVFENCE_IOC_ADOPT, false, false },
@@ -245,6 +258,9 @@ int main(void)
 		{ "QUIET", LKVFENCE_IOC_QUIET, false, false },
 		{ "REPORT", LKVFENCE_IOC_REPORT, false, false },
 		{ "QUERY_SOURCE", LKVFENCE_IOC_QUERY_SOURCE, false, true },
+		{ "READY", LKVFENCE_IOC_READY, false, false },
+		{ "PULL", LKVFENCE_IOC_PULL, false, true },
+		{ "WITHDRAW", LKVFENCE_IOC_WITHDRAW, false, false },
 	};
 	struct abi abi;
 	size_t i;

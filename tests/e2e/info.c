@@ -30,5 +30,13 @@ int main(void)
 	set_param("revoke_timeout_ms", 600000);
 	gives(info().revoke_ns, 600030 * MS, "revoke_timeout_ms");
 	gives(info().settle_ns, 30 * MS, "which is no part of settle_ms");
+	set_param("max_pulls", 1003);
+	gives(info().max_pulls, 1003, "max_pulls");
+	set_param("max_tombstones", 1004);
+	gives(info().max_tombstones, 1004, "max_tombstones");
+	set_param("unclaimed_ms", 600000);
+	gives(info().unclaimed_ns, 600000 * MS, "unclaimed_ms");
+	set_param("tombstone_ms", 1);
+	gives(info().tombstone_ns, 1 * MS, "tombstone_ms");
 	return done();
 }

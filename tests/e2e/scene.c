@@ -2,8 +2,8 @@
 /*
  * scene [TRANSFERS] - sets up regions in which there is something to see
  *
- *   scene    mode 0666; transfers waiting, held, in quarantine, orphaned, and
- *            released in several ways
+ *   scene    mode 0666; transfers waiting, ready, held, in quarantine, orphaned,
+ *            and released in several ways; a pull that was granted, one that waits
  *   private  mode 0600; one transfer waiting
  *   big      only with TRANSFERS: a million slots, and so many transfers
  *
@@ -94,6 +94,26 @@ static void waiting(struct lkvfence *f, uint64_t max)
 	b.ttl_ns = max;
 	CHECK(lkvfence_begin(f, &b));
 	tell("expiring", b.generation);
+}
+
+static void offered(struct lkvfence *f, uint64_t max)
+{
+	uint32_t sources[] = { 60, 61, 62 };
+	struct lkvfence_range ranges[2];
+	struct lkvfence_begin b = two_pieces(ranges, sources, 8, 700);
+	struct lkvfence_ready r = { .ttl_ns = max, .consumers = 2 };
+	struct lkvfence_pull p = {
+		.tag = 8, .source = 80, .timeout_ns = max, .unclaimed_ns = max,
+	};
+
+	CHECK(lkvfence_offer(f, &b));
+	r.generation = b.generation;
+	CHECK(lkvfence_ready(f, &r));
+	CHECK(lkvfence_pull(f, &p));
+	await(f, b.generation, LKVFENCE_EVENT_GRANTED);
+	p.tag = 9;
+	CHECK(lkvfence_pull(f, &p));
+	tell("offered", b.generation);
 }
 
 static void held(struct lkvfence *f, uint64_t max)
@@ -233,6 +253,7 @@ int main(int argc, char **argv)
 		fill(big, atoi(argv[1]));
 	}
 	waiting(scene, info.timeout_max_ns);
+	offered(scene, info.timeout_max_ns);
 	held(scene, info.timeout_max_ns);
 	quarantined(scene, info.timeout_min_ns, "quarantined", 4, 300);
 	quarantined(scene, info.timeout_min_ns, "forced", 7, 400);

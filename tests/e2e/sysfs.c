@@ -48,6 +48,9 @@ static const struct file files[] = {
 	EVIDENCE(mr_deregistered, MR_DEREGISTERED, false),
 	EVIDENCE(backing_gone, BACKING_GONE, true), IDLE(sources), IDLE(sources_revoked),
 	IDLE(sources_lost), COUNTER(strays), COUNTER(strays_late), COUNTER(mismatches),
+	GAUGE(transfers_ready), GAUGE(tickets), GAUGE(tombstones), COUNTER(pulls),
+	COUNTER(pulls_granted), COUNTER(pulls_refused), COUNTER(pulls_closed),
+	COUNTER(refused_early),
 };
 
 /* Beside these. */
@@ -128,9 +131,45 @@ static uint64_t member(const struct lkvfence_stat *stat, const struct file *file
 	return v;
 }
 
+/* A pull that waits, if it is asked, for longer than this test runs. */
+static uint64_t pull(struct lkvfence *f, uint64_t tag)
+{
+	struct lkvfence_pull p = {
+		.tag = tag, .source = 7, .timeout_ns = 3600000 * MS,
+		.unclaimed_ns = 3600000 * MS,
+	};
+
+	need(!lkvfence_pull(f, &p), "PULL");
+	return p.ticket;
+}
+
+/* Pulls that are granted, refused and closed; and an offer that comes too late. */
+static void use_pulls(struct lkvfence *f, const char *name, uint64_t tag)
+{
+	struct lkvfence_ready r = { .consumers = 1 };
+	struct lkvfence_begin b = want(3, 60, 1, 0);
+	struct lkvfence *other = region(name, 0);
+
+	need(!lkvfence_offer(f, &b), "an offer");
+	r.generation = b.generation;
+	need(!lkvfence_ready(f, &r), "READY");
+	pull(f, 3);
+	need(!drained(f, b.generation, 7), "all have taken it");
+	need(!lkvfence_withdraw(f, pull(f, 3)), "WITHDRAW");
+	pull(other, 3);
+	lkvfence_close(other);
+	need(!lkvfence_abort_early(f, tag, 0), "ABORT");
+	b = want(tag, 60, 1, 0);
+	need(lkvfence_offer(f, &b) == -ECANCELED, "an offer that was aborted");
+}
+
+/* The ticket of a pull that waits, in each region. */
+static uint64_t stays[2];
+
 /* Something of everything that is counted. */
 static void use(struct lkvfence *f, uint32_t times)
 {
+	uint64_t *ticket = &stays[times - 1];
 	struct lkvfence_event e[64];
 	struct lkvfence_begin b;
 	uint64_t g;
@@ -164,17 +203,23 @@ static void use(struct lkvfence *f, uint32_t times)
 		need(until(stat_of(f).transfers_quarantined == stat_of(f).transfers_held &&
 			   stat_of(f).transfers_held), "deadlines");
 		lkvfence_force_release(f, g);
+		use_pulls(f, stat_of(f).name, 100 + times);
 	}
 	while (lkvfence_events(f, e, 64, 0) > 0)
 		;
 	/* What stays. */
+	b = want(13, 50, 2, 1);
+	need(!lkvfence_offer(f, &b), "an offer");
+	need(!lkvfence_ready(f, &(struct lkvfence_ready){ .generation = b.generation }),
+	     "READY");
+	*ticket = pull(f, 14);
 	begin(f, 10, 20, 3, 1);
 	hold(f, 11, 30, 5, 1, LKVFENCE_POLICY_QUARANTINE, 10);
 	need(event(f).type == LKVFENCE_EVENT_QUARANTINED, "quarantine");
 	hold(f, 12, 40, 7, 1, 0, 0);
 }
 
-static void region_files(struct lkvfence *f, const char *dir)
+static void region_files(struct lkvfence *f, const char *dir, unsigned int times)
 {
 	struct lkvfence_stat stat = stat_of(f);
 	unsigned int i;
@@ -186,12 +231,15 @@ static void region_files(struct lkvfence *f, const char *dir)
 		      files[i].name, files[i].idle ? "is" : "is above");
 	}
 	/* STAT and the files have them from one place: what use() left. */
-	gives(number(dir, "slots_taken"), 3 + 5 + 7, "slots_taken");
+	gives(number(dir, "slots_taken"), 2 + 3 + 5 + 7, "slots_taken");
 	gives(number(dir, "slots_held"), 5 + 7, "slots_held");
 	gives(number(dir, "slots_quarantined"), 5, "slots_quarantined");
-	gives(number(dir, "transfers_alive"), 3, "transfers_alive");
+	gives(number(dir, "transfers_alive"), 4, "transfers_alive");
 	gives(number(dir, "transfers_held"), 2, "transfers_held");
 	gives(number(dir, "transfers_quarantined"), 1, "transfers_quarantined");
+	gives(number(dir, "transfers_ready"), 1, "transfers_ready");
+	gives(number(dir, "tickets"), 1, "tickets");
+	gives(number(dir, "tombstones"), times, "tombstones: of tags that were aborted early");
 	gives(number(dir, "slot_size"), 65536, "slot_size");
 	gives(number_for(0400, dir, "base"), 0, "base: an address, for root only");
 	check(number(dir, "oldest_hold_ns") >= 10 * MS &&
@@ -214,8 +262,8 @@ int main(void)
 	b = region_of("sysfs-b", 128, LKVFENCE_ACCEPT_ALL & ~(1 << LKVFENCE_EVIDENCE_IN_BAND));
 	use(a, 1);
 	use(b, 2);
-	region_files(a, REGIONS "sysfs-a");
-	region_files(b, REGIONS "sysfs-b");
+	region_files(a, REGIONS "sysfs-a", 1);
+	region_files(b, REGIONS "sysfs-b", 2);
 	no_others(REGIONS "sysfs-a/", region_only, ARRAY_SIZE(region_only));
 	no_others(MODULE, module_only, ARRAY_SIZE(module_only));
 
@@ -236,6 +284,7 @@ int main(void)
 
 	clear(a);
 	clear(b);
+	need(!lkvfence_withdraw(a, stays[0]) && !lkvfence_withdraw(b, stays[1]), "WITHDRAW");
 	one = stat_of(a);
 	two = stat_of(b);
 	lkvfence_close(a);

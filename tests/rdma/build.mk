@@ -2,7 +2,7 @@
 # Tests on Soft-RoCE, which need the module: each .c here but the rig's parts.
 
 RDMA := $(B)/tests/rdma
-RDMA_RIG := rig verbs sender
+RDMA_RIG := rig verbs sender far producer
 RDMA_TESTS := $(filter-out $(RDMA_RIG),$(patsubst tests/rdma/%.c,%,$(wildcard tests/rdma/*.c)))
 RDMA_PROGRAMS := $(RDMA_TESTS:%=$(RDMA)/%)
 # How often the long ones do what they do.
@@ -61,7 +61,9 @@ check-rdma-foreign: rdma-programs rdma-foreign-needs
 
 # Two guests as two hosts.
 check-rdma-pair: rdma-programs
-	tests/vm/pair --kernel 6.1
-	tests/vm/pair --kernel 6.12
+	for kernel in 6.1 6.12; do \
+		tests/vm/pair --kernel $$kernel pair && \
+		tests/vm/pair --kernel $$kernel --timeout 3600 serving || exit; \
+	done
 
 -include $(wildcard $(RDMA)/obj/*.d)

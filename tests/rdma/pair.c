@@ -1,49 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Two hosts, as tests/vm/pair starts them: the sender is on the other one, at the
- * address LKVFENCE_PAIR. Where that isn't set, this is the sender.
+ * Two hosts, as tests/vm/pair starts them: the sender is on the other one.
  *
  * Without a fence its writes land in slots that were given out again; with one they
  * don't, whether the access was taken away, or the sender said that it is done.
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
+#include "far.h"
 #include "rig.h"
 
-#define PORT	7471
 #define SLOTS	16
 #define ROUNDS	64
 #define RUNS	20
 
 static struct rig rig;
 static struct lkvfence *f;
-
-static void serve(void)
-{
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	int one = 1, s = socket(AF_INET, SOCK_STREAM, 0), fd;
-
-	need(!setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) &&
-	     !bind(s, (struct sockaddr *)&at, sizeof(at)) && !listen(s, 1), "a socket");
-	fd = accept(s, NULL, NULL);
-	need(fd >= 0, "accept");
-	sender_far(fd);
-}
-
-static int reach(const char *host)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	int fd = -1;
-
-	need(inet_pton(AF_INET, host, &to.sin_addr) == 1, "an address");
-	/* It may be starting yet. */
-	need(until((fd >= 0 ? close(fd) : 0,
-		    fd = socket(AF_INET, SOCK_STREAM, 0),
-		    !connect(fd, (struct sockaddr *)&to, sizeof(to)))), "the other host");
-	return fd;
-}
 
 static uint64_t under_way(uint64_t tag, uint32_t rounds)
 {
@@ -111,9 +81,10 @@ int main(void)
 {
 	const char *host = getenv("LKVFENCE_PAIR");
 
-	if (!host)
-		serve();
-	rig_start_far(&rig, SLOTS, reach(host));
+	if (far_listens())
+		sender_far(far_accept());
+	need(host, "LKVFENCE_PAIR: another host");
+	rig_start_far(&rig, SLOTS, far_reach(host));
 	rig_open(&rig);
 	rig.retries = FOR_EVER;
 	f = region("pair", SLOTS);

@@ -4,7 +4,7 @@
 DEMO_KERNEL ?= 6.1
 DEMO_FLAGS  ?=
 
-DEMO_SRC := main.c decode.c prefill.c fence.c pool.c text.c trace.c verbs.c wire.c report.c story.c stuck.c
+DEMO_SRC := main.c decode.c prefill.c fence.c pool.c text.c trace.c verbs.c wire.c report.c story.c stuck.c pull.c
 DEMO_OBJ := $(DEMO_SRC:%.c=$(B)/demo/%.o)
 
 .PHONY: demo demo-build demo-packages

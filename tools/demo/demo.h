@@ -170,6 +170,8 @@ void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *s
 		  const struct rdma_end *peer);
 void rdma_write(struct rdma_batch *batch, struct ibv_mr *from, const void *local, uint32_t len,
 		uint64_t remote, uint32_t rkey, uint64_t id);
+void rdma_read(struct rdma_batch *batch, struct ibv_mr *to, void *local, uint32_t len,
+	       uint64_t remote, uint32_t rkey, uint64_t id);
 void rdma_post(struct ibv_qp *qp, struct rdma_batch *batch);
 
 /* wire.c: messages between decode and prefill, over a Unix socket each */
@@ -228,6 +230,17 @@ struct stuck_row {
 #define STUCK_WAYS	6
 bool stuck_main(const struct options *opt, struct stuck_row *rows, uint32_t *nr);
 
+/* pull.c: the fourth act, the prefill's slots while decode reads them */
+struct pull_row {
+	uint32_t tries;
+	double most_ms;			/* the longest hold */
+	uint32_t outcome, evidence;
+	uint64_t foreign_bytes;		/* read by decode, and of another request */
+	uint32_t late_refused;		/* pulls after the end that were told why */
+};
+
+bool pull_main(const struct options *opt, struct pull_row rows[2]);
+
 /* report.c and story.c: what a run comes to, for people and for programs */
 struct tally {
 	uint32_t completed, aborted, corrupted;
@@ -249,6 +262,6 @@ void report_story(const struct options *opt, const struct plan *plan, struct boa
 		  uint32_t nr, uint32_t victim);
 void report_json(const struct options *opt, struct board * const *runs,
 		 const struct tally *tallies, uint32_t nr, const struct stuck_row *rows,
-		 uint32_t nr_rows);
+		 uint32_t nr_rows, const struct pull_row *pulls);
 
 #endif /* DEMO_H */

@@ -40,6 +40,10 @@
  *
  * What if rank 0 never answers? See stuck.c.
  *
+ * THE FOURTH ACT
+ *
+ * Pull mode: decode reads, and it is the prefill whose slots must stay. See pull.c.
+ *
  * Both runs have the same requests and the same hang-ups. Whether something
  * went wrong is judged by what decode read (read_slot() in decode.c), not by
  * anything that the fence says.
@@ -62,8 +66,9 @@ const char *who = "launcher";
 
 static const char usage[] =
 	"usage: lkvfence-demo [OPTION...]\n"
-	"  --both | --no-fence | --fence | --stuck\n"
-	"                    which runs: both, one of them, or the third act (all)\n"
+	"  --both | --no-fence | --fence | --stuck | --pull\n"
+	"                    which runs: both, one of them, or the third or fourth act\n"
+	"                    (all)\n"
 	"  --requests N      requests of the trace (500)\n"
 	"  --hangups PERCENT clients that hang up in mid-transfer (10)\n"
 	"  --lost PERCENT    acknowledgements of aborts that get lost (5)\n"
@@ -230,7 +235,7 @@ static void choose_slot_size(struct options *opt)
 	free(plan);
 }
 
-enum { ALL, BOTH, NO_FENCE, FENCE, STUCK };
+enum { ALL, BOTH, NO_FENCE, FENCE, STUCK, PULL };
 
 static int options(struct options *opt, int argc, char **argv)
 {
@@ -259,6 +264,7 @@ static int options(struct options *opt, int argc, char **argv)
 		{ "speed", 1, NULL, 'n' },	{ "short", 1, NULL, 'n' },
 		{ "both", 0, NULL, 'b' },	{ "no-fence", 0, NULL, 'c' },
 		{ "fence", 0, NULL, 'f' },	{ "stuck", 0, NULL, 's' },
+		{ "pull", 0, NULL, 'p' },
 		{ "device", 1, NULL, 'd' },	{ "trace", 1, NULL, 't' },
 		{ "json", 1, NULL, 'j' },	{ "help", 0, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -281,6 +287,9 @@ static int options(struct options *opt, int argc, char **argv)
 			break;
 		case 's':
 			runs = STUCK;
+			break;
+		case 'p':
+			runs = PULL;
 			break;
 		case 'd':
 			opt->device = optarg;
@@ -332,13 +341,15 @@ int main(int argc, char **argv)
 	struct plan *plan = NULL;
 	struct tally tallies[2];
 	struct stuck_row rows[STUCK_WAYS];
+	struct pull_row pulls[2];
 	uint32_t nr = 0, nr_rows = 0, victim = NOBODY;
-	bool good = true;
+	bool race, good = true;
 
+	race = which != STUCK && which != PULL;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!opt.slot_size && which != STUCK)
+	if (!opt.slot_size && race)
 		choose_slot_size(&opt);
-	if (which != STUCK) {
+	if (race) {
 		plan = plan_make(&opt);
 		text_init(opt.slot_size);
 	}
@@ -346,7 +357,7 @@ int main(int argc, char **argv)
 		struct board *board;
 		struct tally *tally = tallies + nr;
 
-		if (which == STUCK || which == (fence ? NO_FENCE : FENCE))
+		if (!race || which == (fence ? NO_FENCE : FENCE))
 			continue;
 		board = board_make(&opt, plan, fence);
 		boards[nr] = board;
@@ -374,8 +385,11 @@ int main(int argc, char **argv)
 	}
 	if (which == ALL || which == STUCK)
 		good = stuck_main(&opt, rows, &nr_rows) && good;
+	if (which == ALL || which == PULL)
+		good = pull_main(&opt, pulls) && good;
 	if (opt.json)
-		report_json(&opt, boards, tallies, nr, rows, nr_rows);
+		report_json(&opt, boards, tallies, nr, rows, nr_rows,
+			    which == ALL || which == PULL ? pulls : NULL);
 	printf("\ndemo: %s\n", good ? "shown" : "NOT SHOWN: see the table");
 	return !good;
 }

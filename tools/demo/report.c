@@ -186,9 +186,23 @@ static void json_stuck(FILE *file, const struct stuck_row *rows, uint32_t nr)
 	fprintf(file, "\n  ]");
 }
 
+static void json_pull(FILE *file, const struct pull_row rows[2])
+{
+	fprintf(file, ",\n  \"pull\": {");
+	for (int fence = 0; fence < 2; fence++) {
+		fprintf(file, "%s\n    \"%s\": { \"tries\": %u, \"hold_max_ms\": %.3f,",
+			fence ? "," : "", fence ? "fence" : "control", rows[fence].tries,
+			rows[fence].most_ms);
+		fprintf(file, " \"outcome\": \"%s\", \"foreign_bytes\": %llu, \"late_refused\": %u }",
+			lkvfence_outcome_name(rows[fence].outcome),
+			(unsigned long long)rows[fence].foreign_bytes, rows[fence].late_refused);
+	}
+	fprintf(file, "\n  }");
+}
+
 void report_json(const struct options *opt, struct board * const *runs,
 		 const struct tally *tallies, uint32_t nr, const struct stuck_row *rows,
-		 uint32_t nr_rows)
+		 uint32_t nr_rows, const struct pull_row *pulls)
 {
 	FILE *file = fopen(opt->json, "we");
 	struct utsname name;
@@ -204,6 +218,8 @@ void report_json(const struct options *opt, struct board * const *runs,
 	}
 	if (nr_rows)
 		json_stuck(file, rows, nr_rows);
+	if (pulls)
+		json_pull(file, pulls);
 	fprintf(file, "\n}\n");
 	if (fclose(file))
 		die("%s: %s", opt->json, strerror(errno));

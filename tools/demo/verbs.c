@@ -122,7 +122,7 @@ void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *s
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = PORT,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 	};
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR,
@@ -130,6 +130,7 @@ void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *s
 		.dest_qp_num = peer->qp,
 		.rq_psn = peer->psn,
 		.min_rnr_timer = 12,
+		.max_dest_rd_atomic = 16,
 		.ah_attr = {
 			.is_global = 1,
 			.port_num = PORT,
@@ -146,6 +147,7 @@ void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *s
 		.timeout = 18,		/* about a second: an emulated machine may pause */
 		.retry_cnt = 7,
 		.rnr_retry = 7,
+		.max_rd_atomic = 16,
 	};
 
 	modify(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
@@ -155,12 +157,8 @@ void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *s
 	       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-/*
- * Adds a write to those that rdma_post() will post at once. Each asks for its
- * completion: without it there is no proof.
- */
-void rdma_write(struct rdma_batch *batch, struct ibv_mr *from, const void *local, uint32_t len,
-		uint64_t remote, uint32_t rkey, uint64_t id)
+static void add(struct rdma_batch *batch, enum ibv_wr_opcode opcode, struct ibv_mr *mr,
+		const void *local, uint32_t len, uint64_t remote, uint32_t rkey, uint64_t id)
 {
 	struct ibv_sge *sge = batch->sges + batch->nr;
 	struct ibv_send_wr *wr = batch->wrs + batch->nr;
@@ -171,16 +169,33 @@ void rdma_write(struct rdma_batch *batch, struct ibv_mr *from, const void *local
 	*sge = (struct ibv_sge){
 		.addr = (uintptr_t)local,
 		.length = len,
-		.lkey = from->lkey,
+		.lkey = mr->lkey,
 	};
 	*wr = (struct ibv_send_wr){
 		.wr_id = id,
 		.sg_list = sge,
 		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
+		.opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { .remote_addr = remote, .rkey = rkey },
 	};
+}
+
+/*
+ * Adds a write to those that rdma_post() will post at once. Each asks for its
+ * completion: without it there is no proof.
+ */
+void rdma_write(struct rdma_batch *batch, struct ibv_mr *from, const void *local, uint32_t len,
+		uint64_t remote, uint32_t rkey, uint64_t id)
+{
+	add(batch, IBV_WR_RDMA_WRITE, from, local, len, remote, rkey, id);
+}
+
+/* Likewise. */
+void rdma_read(struct rdma_batch *batch, struct ibv_mr *to, void *local, uint32_t len,
+	       uint64_t remote, uint32_t rkey, uint64_t id)
+{
+	add(batch, IBV_WR_RDMA_READ, to, local, len, remote, rkey, id);
 }
 
 void rdma_post(struct ibv_qp *qp, struct rdma_batch *batch)
@@ -192,6 +207,6 @@ void rdma_post(struct ibv_qp *qp, struct rdma_batch *batch)
 		return;
 	error = ibv_post_send(qp, batch->wrs, &bad);
 	if (error)
-		die("cannot post writes: %s", strerror(error));
+		die("cannot post to the send queue: %s", strerror(error));
 	batch->nr = 0;
 }

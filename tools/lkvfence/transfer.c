@@ -183,6 +183,8 @@ static void print_transfer(const char *region, const struct view *view,
 	print_id("generation", " generation %s", q->generation);
 	print_id("tag", " tag %s", q->tag);
 	print_string("state", " state %s", lkvfence_state_name(q->state));
+	print_bool("offered", " offered",
+		   q->flags & LKVFENCE_TRANSFER_OFFERED);
 	print_bool("quarantined", " quarantined",
 		   q->flags & LKVFENCE_TRANSFER_QUARANTINED);
 	print_bool("orphaned", " orphaned",

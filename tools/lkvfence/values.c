@@ -83,6 +83,15 @@ static const struct {
 	[VALUE_STRAYS] = { "strays", IN_STAT(strays) },
 	[VALUE_STRAYS_LATE] = { "strays_late", IN_STAT(strays_late) },
 	[VALUE_MISMATCHES] = { "mismatches", IN_STAT(mismatches) },
+	[VALUE_TRANSFERS_READY] = {
+		"transfers_ready", IN_STAT(transfers_ready) },
+	[VALUE_TICKETS] = { "tickets", IN_STAT(tickets) },
+	[VALUE_TOMBSTONES] = { "tombstones", IN_STAT(tombstones) },
+	[VALUE_PULLS] = { "pulls", IN_STAT(pulls) },
+	[VALUE_PULLS_GRANTED] = { "pulls_granted", IN_STAT(pulls_granted) },
+	[VALUE_PULLS_REFUSED] = { "pulls_refused", IN_STAT(pulls_refused) },
+	[VALUE_PULLS_CLOSED] = { "pulls_closed", IN_STAT(pulls_closed) },
+	[VALUE_REFUSED_EARLY] = { "refused_early", IN_STAT(refused_early) },
 };
 
 const char *value_name(enum value i)
@@ -183,6 +192,26 @@ static void put_revocation(const struct values *values, const char *indent)
 	print_text("\n");
 }
 
+/* In short only where there ever were some. */
+static void put_pulls(const struct values *values, const char *indent, bool brief)
+{
+	bool show = !brief || values_get(values, VALUE_PULLS) ||
+		    values_get(values, VALUE_TRANSFERS_READY) ||
+		    values_get(values, VALUE_TOMBSTONES);
+
+	if (show)
+		print_text("%spulls: ", indent);
+	put(values, VALUE_PULLS, show ? "%s" : NULL);
+	put(values, VALUE_TICKETS, show ? ": %s waiting" : NULL);
+	put(values, VALUE_PULLS_GRANTED, show ? ", %s granted" : NULL);
+	put(values, VALUE_PULLS_REFUSED, show ? ", %s refused" : NULL);
+	put(values, VALUE_PULLS_CLOSED, show ? ", %s closed" : NULL);
+	put(values, VALUE_TRANSFERS_READY, show ? "; %s transfers ready" : NULL);
+	put(values, VALUE_TOMBSTONES, show ? ", %s tombstones" : NULL);
+	if (show)
+		print_text("\n");
+}
+
 static void put_rest(const struct values *values, const char *indent)
 {
 	print_text("%sreturns: ", indent);
@@ -199,8 +228,10 @@ static void put_rest(const struct values *values, const char *indent)
 	put(values, VALUE_REFUSED_EXISTS, ", %s exists");
 	put(values, VALUE_REFUSED_LIMIT, ", %s limit");
 	put(values, VALUE_REFUSED_REVOKED, ", %s revoked");
+	put(values, VALUE_REFUSED_EARLY, ", %s early");
 	print_text("\n");
 	put_evidence(values, indent);
+	put_pulls(values, indent, false);
 	put_revocation(values, indent);
 	print_text("%sforced: ", indent);
 	put(values, VALUE_FORCED, "%s");
@@ -234,6 +265,8 @@ void values_print(const struct values *values, const char *indent, bool brief)
 		put_rest(values, indent);
 		return;
 	}
-	for (i = VALUE_RETURNS_DRAINED; i < NR_VALUES; i++)
+	put_pulls(values, indent, true);
+	for (i = VALUE_RETURNS_DRAINED; i < VALUE_TRANSFERS_READY; i++)
 		put(values, i, NULL);
+	put(values, VALUE_REFUSED_EARLY, NULL);
 }

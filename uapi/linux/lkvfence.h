@@ -14,8 +14,8 @@
  * the slots (a prefill rank, a copying thread), named by a number of the
  * engine's choice. A lease is a source's right to touch the slots of one
  * transfer; it is given back by a return, with proof (drained) or without
- * (failed), or the access itself is taken away (revoked). The laws L1 to L8
- * named below are enforced by the module and can't be switched off:
+ * (failed), or the access itself is taken away (revoked). The laws named
+ * below are enforced by the module and can't be switched off:
  *
  *   L1  a slot is in at most one transfer that has not been released;
  *   L2  a slot comes back when every lease is drained or revoked, or when the
@@ -25,16 +25,18 @@
  *   L5  returns are matched by generation and source, never counted;
  *   L6  each generation is reported released once, with one outcome;
  *   L7  a release without proof says so;
- *   L8  every hold has a deadline.
+ *   L8  every hold has a deadline;
+ *   L12 transfers joined in a group are released together or not at all.
  *
  * A TRANSFER'S LIFE
  *
  *   BEGIN -> WAITING [-> READY] -> ENDED -> RELEASED
  *
  * WAITING: the slots are taken; leases may be granted (at BEGIN, or by TAKE)
- * and returned. READY: likewise; and what is in the slots may be pulled. ENDED: by ABORT, by RELEASE, by its time to live, or because
- * the handle that owned it was closed; the slots are held until every lease is
- * proven quiet, or until the deadline. RELEASED: the slots may be taken again;
+ * and returned. READY: likewise, and what is in the slots may be pulled. ENDED:
+ * by ABORT, by RELEASE, by its time to live, or because the handle that owned it
+ * was closed; the slots are held until every lease is proven quiet, or until the
+ * deadline. RELEASED: the slots may be taken again;
  * the generation is no longer known. A transfer all of whose leases are
  * already proven quiet, or which never gave one, is released in the same step
  * in which it ends.
@@ -100,6 +102,26 @@
  *
  * An ABORT with EARLY may come before BEGIN: the tombstone that it leaves refuses
  * the next BEGIN with OFFER of that tag, once.
+ *
+ * GROUPS
+ *
+ * Where one request has slots in several regions, or processes (the ranks of
+ * tensor parallelism on one host), its transfers JOIN a group: a number of the
+ * engine's choice, and how many members there will be. There is one decision for
+ * all of them (L12):
+ *
+ *   - a member that finishes (RELEASE) is held until the others have, too;
+ *   - one that ends in any other way ends all, for the same reason;
+ *   - when all members would have been released by themselves, they are: in one
+ *     step, with the worst of their outcomes and the weakest of their evidence,
+ *     and each owner is told by an event, in the order in which they joined.
+ *
+ * A member whose source doesn't answer is waited for until its own deadline; then
+ * its policy decides. With TAINT it counts as TIMEOUT, and so does the group. With
+ * QUARANTINE all members are held until it is proven quiet after all, or let go by
+ * an administrator. Members that didn't come, or didn't end, within the default
+ * timeout after the first one finished, are ended or done without (reason
+ * EXPIRED).
  *
  * FILES AND HANDLES
  *
@@ -220,6 +242,7 @@
 #define LKVFENCE_IOC_READY		_IO(LKVFENCE_IOC_MAGIC, 0x1d)
 #define LKVFENCE_IOC_PULL		_IO(LKVFENCE_IOC_MAGIC, 0x1e)
 #define LKVFENCE_IOC_WITHDRAW		_IO(LKVFENCE_IOC_MAGIC, 0x1f)
+#define LKVFENCE_IOC_JOIN		_IO(LKVFENCE_IOC_MAGIC, 0x20)
 
 /**
  * enum lkvfence_state - where a transfer is in its life
@@ -425,6 +448,8 @@ struct lkvfence_range {
  * @max_tombstones: out: of so many transfers of a region, and of as many tags
  *	that were aborted early
  * @max_pulls: out: waiting tickets of a region
+ * @max_members: out: members of a group
+ * @pad: out: 0
  * @version: out: the module's version, ends in NUL
  */
 struct lkvfence_info {
@@ -448,6 +473,8 @@ struct lkvfence_info {
 	__u64 tombstone_ns;
 	__u32 max_tombstones;
 	__u32 max_pulls;
+	__u32 max_members;
+	__u32 pad;
 	char version[32];
 };
 
@@ -554,6 +581,9 @@ struct lkvfence_open {
  * @pulls_refused: out: pulls answered with a reason
  * @pulls_closed: out: pulls whose handle was closed before their answer
  * @refused_early: out: BEGIN refused: an ABORT with EARLY came before (ECANCELED)
+ * @transfers_gathered: out: ended transfers that only wait for their group
+ * @joined: out: transfers that joined a group
+ * @ended_by_group: out: of these, those that were ended because another one was
  *
  * All values are of one instant, but for handles.
  */
@@ -604,6 +634,9 @@ struct lkvfence_stat {
 	__u64 pulls_refused;
 	__u64 pulls_closed;
 	__u64 refused_early;
+	__u64 transfers_gathered;
+	__u64 joined;
+	__u64 ended_by_group;
 };
 
 #define LKVFENCE_BEGIN_OFFER		(1U << 0)	/* it is to be pulled */
@@ -732,7 +765,8 @@ struct lkvfence_return {
  * struct lkvfence_abort - ABORT: end a transfer
  * @size: sizeof(struct lkvfence_abort)
  * @flags: LKVFENCE_ABORT_*
- * @generation: which; out
+ * @generation: which; out. With EARLY: one that is not meant, nor any before it; 0:
+ *	none
  * @tag: with BY_TAG: which, among those that have not ended; out
  * @timeout_ns: how long to wait for proof, within the bounds of INFO; 0: the
  *	default
@@ -755,7 +789,8 @@ struct lkvfence_return {
  * With EARLY it is no error if there is no transfer of that tag that has not
  * ended: pulls that wait for one are refused, and so is the next BEGIN with OFFER,
  * if it comes within tombstone_ns. generation, state and what else is said of a
- * transfer are 0 then.
+ * transfer are 0 then. So it is, too, where there is one, but generation names it
+ * or a later one: it is not meant, and tombstone_ns are counted from its end.
  *
  * With ALL every transfer of the region is ended that had been begun before the
  * call and has not ended, whosever it is, and pulls that wait for a tag nobody has
@@ -789,8 +824,9 @@ struct lkvfence_abort {
  * @size: sizeof(struct lkvfence_release)
  * @flags: LKVFENCE_RELEASE_*
  * @generation: which
- * @outcome: out: COMPLETED; with FORCE TIMEOUT
- * @evidence: out: the weakest evidence among the leases
+ * @outcome: out: COMPLETED; with FORCE TIMEOUT; NONE: it is held for its group,
+ *	and an event will tell
+ * @evidence: out: the weakest evidence among the leases; NONE likewise
  * @leases_out: out, with EBUSY: leases without proof
  * @pad: out: 0
  *
@@ -798,8 +834,8 @@ struct lkvfence_abort {
  * nothing else.
  *
  * Errors: EBUSY a lease is without proof (one returned as failed stays so:
- * end the transfer with ABORT); ESTALE, ENOENT. With FORCE: EPERM; EBUSY the
- * transfer is not in quarantine.
+ * end the transfer with ABORT), or it is held for its group; ESTALE, ENOENT. With
+ * FORCE: EPERM; EBUSY the transfer is not in quarantine.
  */
 struct lkvfence_release {
 	__u32 size;
@@ -858,6 +894,8 @@ enum lkvfence_query_by {
 #define LKVFENCE_TRANSFER_REVOKING	(1U << 3)	/* its access is being taken away */
 #define LKVFENCE_TRANSFER_REVOCABLE	(1U << 4)	/* it can be revoked */
 #define LKVFENCE_TRANSFER_OFFERED	(1U << 5)	/* it is, or was, to be pulled */
+#define LKVFENCE_TRANSFER_GROUPED	(1U << 6)	/* it is in a group */
+#define LKVFENCE_TRANSFER_GATHERED	(1U << 7)	/* it only waits for its group */
 
 /**
  * struct lkvfence_query - QUERY: one unreleased transfer
@@ -1178,6 +1216,29 @@ struct lkvfence_withdraw {
 };
 
 /**
+ * struct lkvfence_join - JOIN: release this transfer together with others
+ * @size: sizeof(struct lkvfence_join)
+ * @flags: 0
+ * @generation: the transfer
+ * @group: the engine's number for the group, among the regions of one user. It may
+ *	be used anew when all members have joined
+ * @nr_members: how many there will be, 2 to max_members; the same in all calls
+ * @pad: 0
+ *
+ * Errors: ECANCELED the transfer has ended; or the group has, for a member did:
+ * end this one as well, it stays alone; EEXIST the transfer is in a group; EINVAL
+ * others named another number of members; ERANGE; ESTALE, ENOENT.
+ */
+struct lkvfence_join {
+	__u32 size;
+	__u32 flags;
+	__u64 generation;
+	__u64 group;
+	__u32 nr_members;
+	__u32 pad;
+};
+
+/**
  * enum lkvfence_event_type - what an event tells
  * @LKVFENCE_EVENT_ENDED: ended by somebody else; slots held
  * @LKVFENCE_EVENT_QUARANTINED: past its deadline; slots stay out
@@ -1214,7 +1275,7 @@ enum lkvfence_event_type {
  * @reason: enum lkvfence_reason
  * @nr_slots: its slots; REVOKE, REFUSED: 0
  * @leases_out: leases without proof, as it is read: the transfer's, or the
- *	source's
+ *	source's; GRANTED, REFUSED: 0
  * @pad: 0
  *
  * The size is fixed: later ABIs use other types, not longer events. A handle

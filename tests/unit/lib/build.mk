@@ -3,7 +3,7 @@
 
 LIBT   := tests/unit/lib
 LIBT_B := $(B)/tests/lib
-LIBT_PROGS := $(addprefix $(LIBT_B)/,test_open test_calls test_return test_sources \
+LIBT_PROGS := $(addprefix $(LIBT_B)/,test_open test_calls test_return test_pulls test_sources \
 	test_events test_names)
 # The library once more: the wrapped calls must be calls, not inlined checks
 LIBT_LIB := $(LIB_SRC:%.c=$(LIBT_B)/lib-%.o)

@@ -118,6 +118,12 @@ static size_t size_of(unsigned long cmd)
 		return sizeof(struct lkvfence_report);
 	case LKVFENCE_IOC_QUERY_SOURCE:
 		return sizeof(struct lkvfence_query_source);
+	case LKVFENCE_IOC_READY:
+		return sizeof(struct lkvfence_ready);
+	case LKVFENCE_IOC_PULL:
+		return sizeof(struct lkvfence_pull);
+	case LKVFENCE_IOC_WITHDRAW:
+		return sizeof(struct lkvfence_withdraw);
 	}
 	fail_msg("no such command: %#lx", cmd);
 	return 0;
@@ -221,6 +227,10 @@ int fake_setup(void **state)
 		.revoke_ns = 2100,
 		.max_sources = 20,
 		.max_qps = 6,
+		.unclaimed_ns = 5000,
+		.tombstone_ns = 60000,
+		.max_tombstones = 40,
+		.max_pulls = 30,
 		.version = "9.8.7",
 	};
 	if (pipe(fds))

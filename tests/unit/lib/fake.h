@@ -32,6 +32,9 @@ union fake_arg {
 	struct lkvfence_quiet quiet;
 	struct lkvfence_report report;
 	struct lkvfence_query_source query_source;
+	struct lkvfence_ready ready;
+	struct lkvfence_pull pull;
+	struct lkvfence_withdraw withdraw;
 };
 
 struct fake {

@@ -171,7 +171,9 @@ static void begin_invalid(void **state)
 		struct lkvfence_begin begin;
 		const char *says;
 	} cases[] = {
-		{ false, { .flags = 0x10 }, "unknown flags 0x10" },
+		{ false, { .flags = 0x11 }, "unknown flags 0x10" },
+		{ true, { .flags = LKVFENCE_BEGIN_OFFER, .nr_ranges = 1 },
+		  "hold: what is offered is begun, not held" },
 		{ false, { .nr_ranges = 0 }, "no slots" },
 		{ false, { .nr_ranges = 1, .policy = 3 }, "unknown policy 3" },
 		{ true, { .nr_ranges = 1, .policy = 0x103 }, "unknown policy 259" },
@@ -193,6 +195,10 @@ static void begin_invalid(void **state)
 		{ true, { .nr_ranges = 1, .reason = LKVFENCE_REASON_FINISHED },
 		  "reason 1 (finished)" },
 		{ false, { .nr_ranges = 1 }, "named twice" },
+		{ true, { .nr_ranges = 1, .reason = LKVFENCE_REASON_WITHDRAWN },
+		  "reason 13 (withdrawn)" },
+		{ true, { .nr_ranges = 1, .reason = LKVFENCE_REASON_DROPPED },
+		  "named twice" },
 		{ true, { .nr_ranges = 1, .reason = LKVFENCE_REASON_PEER,
 			  .timeout_ns = 50 }, "named twice" },
 	};
@@ -305,9 +311,16 @@ static void abort_errors(void **state)
 	abort.policy = 9;
 	assert_call(-EINVAL, lkvfence_abort(f, &abort));
 	assert_errmsg("unknown policy 9");
-	abort.flags = 2;
+	abort.flags = 8 | LKVFENCE_ABORT_BY_TAG;
 	assert_call(-EINVAL, lkvfence_abort(f, &abort));
-	assert_errmsg("unknown flags 0x2");
+	assert_errmsg("unknown flags 0x8");
+	abort = (struct lkvfence_abort){ .flags = LKVFENCE_ABORT_EARLY };
+	assert_call(-EINVAL, lkvfence_abort(f, &abort));
+	assert_errmsg("EARLY goes with BY_TAG, and ALL alone");
+	abort.flags = LKVFENCE_ABORT_ALL | LKVFENCE_ABORT_BY_TAG;
+	abort.reason = LKVFENCE_REASON_DROPPED;
+	assert_call(-EINVAL, lkvfence_abort(f, &abort));
+	assert_errmsg("EARLY goes with BY_TAG, and ALL alone");
 
 	fake.cmd_errno = ENOENT;
 	assert_call(-ENOENT, lkvfence_abort_tag(f, 45));

@@ -67,10 +67,10 @@ static void check(const char *kind, const char *(*name_of)(uint32_t), int at_lea
 	}
 
 NAMES(STATE, state_name, 4)
-NAMES(REASON, reason_name, 10)
+NAMES(REASON, reason_name, 15)
 NAMES(OUTCOME, outcome_name, 6)
 NAMES(EVIDENCE, evidence_name, 11)
-NAMES(EVENT, event_name, 4)
+NAMES(EVENT, event_name, 6)
 NAMES(LEASE, lease_state_name, 4)
 NAMES(SOURCE, source_state_name, 4)
 NAMES(QP, qp_state_name, 4)

@@ -78,6 +78,15 @@ static const struct lkvfence_query transfers[] = {
 		.nr_ranges = 2, .nr_leases = 3, .leases_out = 1,
 		.pid = 1234, .comm = "python3",
 	},
+	{	/* its data may be pulled */
+		.generation = GENERATION + 5, .tag = 45,
+		.state = LKVFENCE_STATE_READY,
+		.policy = LKVFENCE_POLICY_TAINT, .nr_slots = 17,
+		.flags = LKVFENCE_TRANSFER_OFFERED,
+		.begun_ns = NOW - SECOND, .deadline_ns = NOW + SECOND,
+		.nr_ranges = 2, .nr_leases = 2, .leases_out = 1,
+		.pid = 1234, .comm = "python3",
+	},
 };
 
 #define NR_TRANSFERS (sizeof(transfers) / sizeof(transfers[0]))
@@ -198,6 +207,14 @@ static int fake_stat(struct lkvfence_stat *stat)
 	stat->strays = 31;
 	stat->strays_late = 32;
 	stat->mismatches = 33;
+	stat->transfers_ready = 34;
+	stat->tickets = 35;
+	stat->tombstones = 36;
+	stat->pulls = 37;
+	stat->pulls_granted = 38;
+	stat->pulls_refused = 39;
+	stat->pulls_closed = 40;
+	stat->refused_early = 41;
 	stat->handles = 3;
 	return 0;
 }
@@ -300,7 +317,7 @@ static int fake_release(const struct lkvfence_release *release)
 		return -EPERM;
 	if (release->generation < GENERATION)
 		return -ESTALE;
-	if (release->generation > GENERATION + 4)
+	if (release->generation > GENERATION + 5)
 		return -ENOENT;
 	if (release->generation != GENERATION + 2)
 		return -EBUSY;
