@@ -20,8 +20,8 @@ $(MODEL)/%.o: tests/model/%.c tests/model/world.h tests/model/oracle.h tests/mod
 	@mkdir -p $(@D)
 	$(MODEL_CC) -c $< -o $@
 
-$(MODEL)/orders: $(MODEL_O) kmod/fence.c kmod/pull.c | kmod/fence_index.h kmod/proof.h
-	$(MODEL_CC) $^ -o $@
+$(MODEL)/orders: $(MODEL_O) kmod/fence.c kmod/pull.c kmod/fence_index.h kmod/proof.h
+	$(MODEL_CC) $(filter-out %.h,$^) -o $@
 
 .PHONY: check-orders check-orders-short check-orders-teeth
 check-orders-short: $(MODEL)/orders
