@@ -342,7 +342,7 @@ void pull_event_print(const struct event *e)
 		printf("close handle %u\n", e->handle);
 		break;
 	default:
-		printf("event %u\n", e->kind);
+		printf("event %u\n", (u32)e->kind);
 		break;
 	}
 }

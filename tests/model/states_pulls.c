@@ -48,7 +48,7 @@ void mix_pulls(u64 *h, const struct world *w)
 		if (fact->live)
 			continue;
 		mix(h, fact->tag << 32 | fact->reason << 8 | fact->spent << 1 |
-		       !fact->generation);
+		       (!fact->generation));
 		mix(h, fact->forget - w->now);
 	}
 	for (n = rb_first(&w->p.offers); n; n = rb_next(n)) {
