@@ -15,13 +15,13 @@ MODEL_CC = $(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=al
 	   -D_GNU_SOURCE -Itests/shim -Iuapi -Ikmod
 ORDERS_SEEDS ?= 1 2 3 4 5 6 7 8
 
-$(MODEL)/%.o: tests/model/%.c tests/model/world.h tests/model/oracle.h tests/model/oracle_pulls.h kmod/fence.h kmod/pull.h \
-	      uapi/linux/lkvfence.h $(wildcard tests/shim/linux/*.h)
+$(MODEL)/%.o: tests/model/%.c tests/model/world.h tests/model/oracle.h tests/model/oracle_pulls.h kmod/fence.h \
+	      kmod/pull.h uapi/linux/lkvfence.h $(wildcard tests/shim/linux/*.h)
 	@mkdir -p $(@D)
 	$(MODEL_CC) -c $< -o $@
 
-$(MODEL)/orders: $(MODEL_O) kmod/fence.c kmod/pull.c
-	$(MODEL_CC) $^ -o $@
+$(MODEL)/orders: $(MODEL_O) kmod/fence.c kmod/pull.c kmod/fence_index.h kmod/proof.h
+	$(MODEL_CC) $(filter-out %.h,$^) -o $@
 
 .PHONY: check-orders check-orders-short check-orders-teeth
 check-orders-short: $(MODEL)/orders

@@ -70,14 +70,13 @@ static void compare_known(struct world *w)
 		must(w, fact);
 		must(w, o->generation == fact->generation);
 		must(w, !o->transfer == !fact->live);
-		must(w, !fact->live || o->next_reason == fact->next_reason);
+		must(w, o->reason == (fact->live ? fact->next_reason : fact->reason));
 		must(w, o->spent == fact->spent);
 		compare_waiting(w, o);
 		if (fact->live) {
 			must(w, o->transfer == world_get(w, fact->generation));
 			live++;
 		} else {
-			must(w, o->reason == fact->reason);
 			must(w, o->forget_ns == fact->forget);
 			must(w, o->forget_ns <= w->now + w->pull_limits.tombstone_ns);
 			must(w, list_empty(&o->tickets));

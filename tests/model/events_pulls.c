@@ -103,6 +103,8 @@ static void add_pulls(struct event **e, struct world *w)
 		add_pull(e, 1, fact->generation, D1);
 		add_pull(e, 1, fact->generation, D2)->exact = true;
 	}
+	/* Not even the next one. */
+	add_pull(e, 1, w->o.last_generation + 2, D2);
 	/* One that is gone, or belongs to nobody. */
 	add_pull(e, 1, 1, D1)->exact = true;
 }
@@ -340,7 +342,7 @@ void pull_event_print(const struct event *e)
 		printf("close handle %u\n", e->handle);
 		break;
 	default:
-		printf("event %u\n", e->kind);
+		printf("event %u\n", (u32)e->kind);
 		break;
 	}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * How pulls look; see states.c. A ticket's generation matters only as far as it
- * says whether the ticket waits for the transfer that is there: what comes later
- * is newer than any.
+ * says whether the ticket waits for the transfer that is there, and where it is one
+ * that was not given yet: all others that may come are newer.
  */
 #include "world.h"
 
@@ -21,6 +21,8 @@ static void mix_ticket(u64 *h, const struct world *w, const struct ticket_fact *
 
 	mix(h, k->tag << 32 | k->source << 8 | k->handle << 4 | k->exact << 1 |
 	       claimed);
+	mix(h, k->generation > w->o.last_generation ?
+	       k->generation - w->o.last_generation : 0);
 	mix(h, k->deadline - w->now);
 	mix(h, claimed ? 0 : k->unclaimed - w->now);
 }
@@ -46,13 +48,13 @@ void mix_pulls(u64 *h, const struct world *w)
 		if (fact->live)
 			continue;
 		mix(h, fact->tag << 32 | fact->reason << 8 | fact->spent << 1 |
-		       !fact->generation);
+		       (!fact->generation));
 		mix(h, fact->forget - w->now);
 	}
 	for (n = rb_first(&w->p.offers); n; n = rb_next(n)) {
 		const struct pull_offer *o = rb_entry(n, struct pull_offer, by_tag);
 
 		if (o->transfer)
-			mix(h, o->tag << 8 | o->next_reason);
+			mix(h, o->tag << 8 | o->reason);
 	}
 }

@@ -32,8 +32,6 @@
 #define __exit
 #define __must_check
 #define __iomem
-#define likely(cond)		(cond)
-#define unlikely(cond)		(cond)
 #define ERESTARTSYS	512
 #define HZ		250
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))

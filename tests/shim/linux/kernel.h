@@ -30,6 +30,8 @@
 	max_a > max_b ? max_a : max_b;		\
 })
 
+#define likely(cond)	(cond)
+#define unlikely(cond)	(cond)
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 
 #define container_of(ptr, type, member) \

@@ -11,7 +11,7 @@ FENCE_RIG   := $(FENCE_T)/rig.o $(FENCE_T)/rig_pulls.o
 # Newer releases of cmocka have other names for some of what older ones need.
 FENCE_CC     = $(CC) $(CFLAGS) -Wno-deprecated-declarations -fsanitize=address,undefined -fno-sanitize-recover=all \
 	       -D_GNU_SOURCE -Itests/shim -Iuapi -Ikmod
-FENCE_DEPS  := tests/unit/fence/rig.h kmod/fence.h kmod/fence_index.h kmod/pull.h uapi/linux/lkvfence.h \
+FENCE_DEPS  := tests/unit/fence/rig.h kmod/fence.h kmod/fence_index.h kmod/proof.h kmod/pull.h uapi/linux/lkvfence.h \
 	       $(wildcard tests/shim/linux/*.h)
 
 .PHONY: check-fence-needs

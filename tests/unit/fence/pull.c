@@ -60,14 +60,14 @@ static void test_L6_abort_answers_who_waits(void **state)
 	u64 before = pull(r, .tag = 1, .source = D);
 	u64 g = offer(r, 1);
 	u64 after = pull(r, .tag = 1, .source = D + 1);
-	u64 exact = pull(r, .tag = 1, .exact = g, .source = D + 2);
+	u64 only = pull(r, .tag = 1, .exact = g, .source = D + 2);
 	u64 other = pull(r, .tag = 2, .source = D);
 
 	r->now += 5;
 	abort_for(r, g, LKVFENCE_REASON_FAILED, 0, 0);
 	refused(r, before, g, LKVFENCE_REASON_FAILED);
 	refused(r, after, g, LKVFENCE_REASON_FAILED);
-	refused(r, exact, g, LKVFENCE_REASON_FAILED);
+	refused(r, only, g, LKVFENCE_REASON_FAILED);
 	assert_true(waits(r, other));
 }
 

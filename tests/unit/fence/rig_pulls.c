@@ -173,12 +173,20 @@ int ready(struct rig *r, u64 generation, u64 ttl, u32 consumers)
 	return err;
 }
 
+static struct pull_ticket **free_place(struct rig *r)
+{
+	for (u32 i = 0; i < MAX_TICKETS; i++)
+		if (!r->tickets[i])
+			return &r->tickets[i];
+	fail_msg("more than %u tickets", MAX_TICKETS);
+	return NULL;
+}
+
 u64 rig_pull(struct rig *r, const struct ask *ask)
 {
 	struct pull_ticket *k = malloc(sizeof(*k));
 	struct fence_lease *lease = rig_lease(ask->source);
 	u64 number = ++r->last_ticket;
-	u32 i = 0;
 
 	assert_non_null(k);
 	memset(k, 0xa5, sizeof(*k));
@@ -188,10 +196,7 @@ u64 rig_pull(struct rig *r, const struct ask *ask)
 	k->generation = ask->exact ?: ask->newer;
 	k->number = number;
 	k->lease = lease;
-	while (i < MAX_TICKETS && r->tickets[i])
-		i++;
-	assert_in_range(i, 0, MAX_TICKETS - 1);
-	r->tickets[i] = k;
+	*free_place(r) = k;
 	pull_ask(&r->p, k, ask->unclaimed ?: UNCLAIMED_NS, ask->timeout ?: PULL_NS,
 		 &r->pull_limits, r->now);
 	if (pull_answered(k) && !k->lease)

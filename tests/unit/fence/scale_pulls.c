@@ -15,7 +15,7 @@ static void test_L10_a_million_foreign_tags(void **state)
 	u64 k = pull(r, .tag = 2, .source = D), h;
 	struct pull_ticket *foreign = calloc(1, sizeof(*foreign));
 	struct fence_lease lease = { .source = D };
-	struct pull_offer *o, *spare = NULL;
+	struct pull_offer *spare = NULL, *o;
 	u32 most = 0;
 
 	assert_non_null(foreign);

@@ -185,7 +185,7 @@ static void test_L6_abort_all_answers_all(void **state)
 	assert_int_equal(drained(r, h, D), 0);
 	assert_false(slot_taken(r, 8));
 	/* It holds for what was there: nothing of it hits who comes now. */
-	g = offer(r, 5);
+	offer(r, 5);
 	assert_true(waits(r, pull(r, .tag = 5, .source = D)));
 }
 
@@ -195,8 +195,8 @@ static void test_L6_one_end_answers_a_mixed_batch(void **state)
 	u64 unclaimed = pull(r, .tag = 1, .source = D, .timeout = 900);
 	u64 g = offer(r, 1);
 	u64 short_one = pull(r, .tag = 1, .source = D + 1, .timeout = 10);
-	u64 exact = pull(r, .tag = 1, .exact = g, .source = D + 2);
-	u64 newer = pull(r, .tag = 1, .newer = g, .source = D + 3, .unclaimed = 100);
+	u64 only = pull(r, .tag = 1, .exact = g, .source = D + 2);
+	u64 next = pull(r, .tag = 1, .newer = g, .source = D + 3, .unclaimed = 100);
 	u64 gone = pull(r, .tag = 1, .source = D + 4);
 
 	at(r, r->now + 10);
@@ -207,8 +207,8 @@ static void test_L6_one_end_answers_a_mixed_batch(void **state)
 	abort_for(r, g, LKVFENCE_REASON_FAILED, 0, 0);
 	assert_int_equal(r->nr_answers, 2);
 	refused(r, unclaimed, g, LKVFENCE_REASON_FAILED);
-	refused(r, exact, g, LKVFENCE_REASON_FAILED);
-	assert_true(waits(r, newer));
+	refused(r, only, g, LKVFENCE_REASON_FAILED);
+	assert_true(waits(r, next));
 }
 
 static void test_counters_add_up(void **state)
