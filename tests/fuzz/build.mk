@@ -22,7 +22,7 @@ FUZZ_SECONDS ?= 600
 FUZZ_MAX_LEN := 1024
 
 # The module, but for what only sysfs sees, and what needs real devices.
-FUZZ_KMOD  := uapi calls end region transfer event clock fence pull ticket group source revoke main
+FUZZ_KMOD  := uapi calls end region transfer event clock fence pull ticket group source revoke peer peer_state main
 # Headers that it includes, and neither tests/shim nor the system has for it.
 FUZZ_SHIM_HEADERS := $(filter-out lkvfence.h stddef.h $(notdir $(wildcard tests/shim/linux/*.h)),$(sort \
 	$(shell sed -n 's,^\#include <linux/\([a-z0-9_]*\.h\)>.*,\1,p' kmod/*.[ch])))

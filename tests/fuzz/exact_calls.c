@@ -248,7 +248,7 @@ struct lkvfence_return_item *fill(struct call *c, const struct mirror_region *r)
 	case LKVFENCE_IOC_TAKE:
 		a->take.generation = a_generation(r);
 		a->take.source = a_source();
-		a->take.pad = !pick(60);
+		a->take.peer = !pick(60);
 		break;
 	case LKVFENCE_IOC_RETURN:
 		fill_return(&a->ret, r);

@@ -258,7 +258,7 @@ static void do_take(struct mirror_region *r, const struct call *c)
 {
 	const struct lkvfence_take *a = &c->in.take;
 	struct transfer_fact *fact = oracle_find(&r->o, a->generation);
-	u32 wrong = a->flags || a->pad ? WRONG_INVALID : 0;
+	u32 wrong = a->flags || a->peer ? WRONG_INVALID : 0;
 	int err;
 
 	if (!wrong && r->blind)

@@ -173,6 +173,13 @@ typedef struct { s64 counter; } atomic64_t;
 #define atomic64_set(v, i)		((void)((v)->counter = (i)))
 #define atomic64_inc(v)			((void)++(v)->counter)
 #define atomic64_inc_return(v)		(++(v)->counter)
+#define atomic64_dec(v)			((void)--(v)->counter)
+#define atomic64_add(i, v)		((void)((v)->counter += (i)))
+typedef struct { int counter; } atomic_t;
+#define atomic_inc_return(v)		(++(v)->counter)
+/* One thread at a time. */
+#define smp_load_acquire(p)		(*(p))
+#define smp_store_release(p, v)		((void)(*(p) = (v)))
 
 struct kref { int refs; };
 
@@ -440,6 +447,11 @@ bool in_egroup_p(kgid_t gid);
 bool capable(int cap);
 bool signal_pending(struct task_struct *task);
 #define uid_eq(a, b)		((a).val == (b).val)
+/* There is one user namespace. */
+#define init_user_ns			(*(int *)NULL)
+#define current_user_ns()		NULL
+#define from_kuid(ns, uid)		((void)(ns), (uid).val)
+#define from_kuid_munged(ns, uid)	((void)(ns), (uid).val)
 #define uid_lt(a, b)		((a).val < (b).val)
 #define get_task_comm(buf, task) \
 	((void)memcpy(buf, (task)->comm, sizeof((task)->comm)))
