@@ -292,7 +292,7 @@ void sysfs_prepare(void)
 		module_attrs[nr++] = &values[i].module.attr;
 	for (i = 0; i < ARRAY_SIZE(objects); i++)
 		object_attrs[i] = &objects[i].attr.attr;
-	BUILD_BUG_ON(NR_PEER_TOTALS != ARRAY_SIZE(peer_values));
+	BUILD_BUG_ON(ARRAY_SIZE(peer_values) != NR_PEER_TOTALS);
 	for (i = 0; i < ARRAY_SIZE(peer_values); i++)
 		peer_attrs[i] = &peer_values[i].attr.attr;
 }

@@ -17,7 +17,7 @@ static const char *op_name(uint32_t op)
 		[LKVFENCE_PEER_OP_PROBED]	= "probed",
 	};
 
-	return op < sizeof(names) / sizeof(names[0]) ? names[op] : "?";
+	return op <= LKVFENCE_PEER_OP_PROBED ? names[op] : "?";
 }
 
 const char *lkvfence_peer_state_name(uint32_t state)

@@ -53,7 +53,7 @@ void crowd_bad(struct member *me, int fd)
 		right = -EFAULT;
 		break;
 	case 7:
-		t.pad = 1;
+		t.peer = 1;
 		err = sys(fd, LKVFENCE_IOC_TAKE, &t);
 		right = -EINVAL;
 		break;

@@ -226,7 +226,7 @@ static void reasons(struct kunit *test)
 
 	/* Who goes ends what it began: whoever waits hears that. */
 	offered(test, p, 9, 1);
-	ticket = pull(d, 9, 2, 0, 0);
+	pull(d, 9, 2, 0, 0);
 	closed(p);
 	KUNIT_EXPECT_EQ(test, REASON(ORPHANED), event(test, d).reason);
 	KUNIT_EXPECT_EQ(test, 0, drained(test, d, g, 1));
@@ -497,9 +497,9 @@ static void bad_pointer(struct kunit *test)
 }
 
 /* Calls with each place where they may be refused memory: they did it, or nothing. */
-enum call { OFFER, PULL, EARLY };
+enum ask { OFFER, PULL, EARLY };
 
-static int try(struct kunit *test, struct handle *h, enum call call, u64 tag)
+static int try(struct kunit *test, struct handle *h, enum ask call, u64 tag)
 {
 	u64 g;
 
@@ -514,7 +514,7 @@ static int try(struct kunit *test, struct handle *h, enum call call, u64 tag)
 	return -EINVAL;
 }
 
-static void refuse(struct kunit *test, struct handle *h, enum call call)
+static void refuse(struct kunit *test, struct handle *h, enum ask call)
 {
 	u32 nth, nr = 0, bad = 0;
 	bool did = true;

@@ -41,11 +41,11 @@ bool either(int fd, struct lkvfence *f, int ms)
 
 uint32_t slots_get(struct slots *s, uint32_t count)
 {
-	uint32_t i, run = 0;
+	uint32_t i, row = 0;
 
 	for (i = 0; i < POOL; i++) {
-		run = s->taken[i] ? 0 : run + 1;
-		if (run < count)
+		row = s->taken[i] ? 0 : row + 1;
+		if (row < count)
 			continue;
 		memset(&s->taken[i + 1 - count], true, count);
 		return i + 1 - count;

@@ -72,15 +72,14 @@ static void read_trace(void)
 {
 	FILE *file = fopen(TRACE, "r");
 	char line[4096], *at;
+	unsigned long blocks;
 
 	need(file, TRACE);
 	while (c.nr_blocks < ARRAY_SIZE(c.blocks) && fgets(line, sizeof(line), file)) {
 		at = strstr(line, "\"input_length\":");
 		need(at, "a request in " TRACE);
-		c.blocks[c.nr_blocks] = (uint32_t)strtoul(strchr(at, ':') + 1, NULL, 10) / TOKENS + 1;
-		if (c.blocks[c.nr_blocks] > MAX_BLOCKS)
-			c.blocks[c.nr_blocks] = MAX_BLOCKS;
-		c.nr_blocks++;
+		blocks = strtoul(strchr(at, ':') + 1, NULL, 10) / TOKENS + 1;
+		c.blocks[c.nr_blocks++] = (uint32_t)(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS);
 	}
 	fclose(file);
 }

@@ -277,7 +277,7 @@ static void test_L12_all_states(void **state)
 	(void)state;
 	for (n = 0; n < KINDS * KINDS * KINDS * 2 * 2; n++) {
 		struct group_state s = { .size = MEMBERS, .joined = MEMBERS };
-		u32 kinds = n, quiet = 0, early = 0, alive = 0;
+		u32 kinds = n, done = 0, early = 0, alive = 0;
 
 		s.late = kinds % 2;
 		kinds /= 2;
@@ -288,7 +288,7 @@ static void test_L12_all_states(void **state)
 
 			alive += kind == ALIVE;
 			early += kind == HELD || kind >= DRAINED;
-			quiet += kind >= FINISHED;
+			done += kind >= FINISHED;
 			if (kind == HELD || kind >= DRAINED)
 				s.reason = LKVFENCE_REASON_ABORTED;
 			if (kind >= FINISHED)
@@ -299,7 +299,7 @@ static void test_L12_all_states(void **state)
 		s.alive = alive;
 		switch (group_decide(&s)) {
 		case GROUP_RELEASE:
-			assert_int_equal(quiet, s.joined);
+			assert_int_equal(done, s.joined);
 			assert_true(s.joined == s.size || early || s.late);
 			released++;
 			break;
@@ -308,7 +308,7 @@ static void test_L12_all_states(void **state)
 			ended++;
 			break;
 		case GROUP_WAIT:
-			assert_false(quiet == s.joined &&
+			assert_false(done == s.joined &&
 				     (s.joined == s.size || early || s.late));
 			assert_false(alive && (early || s.late));
 			break;

@@ -221,7 +221,7 @@ static void check(struct rig *r)
 	u64 revokes = r->revokes, revokes_failed = r->revokes_failed;
 	u64 evidence[LKVFENCE_MAX_EVIDENCE];
 	struct fence_transfer *t = NULL;
-	u64 generation = 0, ready = 0, gathered = 0;
+	u64 generation = 0, nr_ready = 0, gathered = 0;
 
 	memcpy(evidence, r->evidence, sizeof(evidence));
 	for (u32 slot = 0; slot < r->nr_slots; slot++)
@@ -229,7 +229,7 @@ static void check(struct rig *r)
 	while ((t = fence_find_next(f, generation))) {
 		u32 level = fence_alive(t) ? 1 : t->quarantined ? 3 : 2;
 
-		ready += t->state == LKVFENCE_STATE_READY;
+		nr_ready += t->state == LKVFENCE_STATE_READY;
 		gathered += t->gathered;
 		check_transfer(t);
 		add_evidence(t, evidence);
@@ -251,7 +251,7 @@ static void check(struct rig *r)
 	assert_int_equal(f->transfers_alive, transfers[1]);
 	assert_int_equal(f->transfers_held, transfers[2]);
 	assert_int_equal(f->transfers_quarantined, transfers[3]);
-	assert_int_equal(f->transfers_ready, ready);
+	assert_int_equal(f->transfers_ready, nr_ready);
 	assert_int_equal(f->transfers_gathered, gathered);
 	assert_int_equal(f->counts.begun, f->transfers_alive + released);
 	assert_int_equal(f->counts.revokes, revokes);

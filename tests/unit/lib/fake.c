@@ -124,6 +124,8 @@ static size_t size_of(unsigned long cmd)
 		return sizeof(struct lkvfence_pull);
 	case LKVFENCE_IOC_WITHDRAW:
 		return sizeof(struct lkvfence_withdraw);
+	case LKVFENCE_IOC_JOIN:
+		return sizeof(struct lkvfence_join);
 	case LKVFENCE_IOC_PEER:
 		return sizeof(struct lkvfence_peer);
 	}
