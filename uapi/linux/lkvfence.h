@@ -404,10 +404,12 @@ enum lkvfence_status {
  *	were at. Kernel only
  * @LKVFENCE_EVIDENCE_SUCCESS_CQE: the sender saw every work request that it
  *	posted under the lease complete with success (or, for a local copy
- *	engine, the completion of every copy). Error and flush completions
+ *	engine, the completion of every copy). InfiniBand and RoCE only: with
+ *	iWARP a write completes when it is sent. Error and flush completions
  *	are no proof
  * @LKVFENCE_EVIDENCE_IN_BAND: the receiver saw the receive completion of a
- *	write-with-immediate posted last on the same QP
+ *	write-with-immediate posted last on the same QP; behind reads, with a
+ *	fence (IBV_SEND_FENCE), for a read may be answered again
  * @LKVFENCE_EVIDENCE_TIMELINE: reserved. Kernel only
  * @LKVFENCE_EVIDENCE_RQ_FLUSHED: the receiver's QP is in ERR and a receive
  *	posted before that came back flushed
