@@ -11,7 +11,7 @@ trap 'rm -rf "$tmp"' EXIT
 export LC_ALL=C
 unset "${!LKVFENCE_@}"
 
-planned=65 count=0 failed=0
+planned=67 count=0 failed=0
 
 # ok NAME STATUS: STATUS is what the test's last command left
 ok() {
