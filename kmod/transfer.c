@@ -10,10 +10,10 @@
 
 /*
  * Bytes of a small transfer: about 8 ranges and 3 leases, or one of the two
- * and more of the other. And how many of them a handle keeps.
+ * and more of the other. And how many of them a handle keeps, beside the hot one.
  */
 #define SMALL		512
-#define MAX_SPARE	64
+#define MAX_SPARE	63
 
 static size_t transfer_size(u32 nr_ranges, u32 nr_leases)
 {
