@@ -24,6 +24,7 @@
 #define HANG_UP_MS	80		/* after so long, at most */
 #define TOKENS		1024U		/* in a block */
 #define ROW		132U		/* aborts in mid-transfer, one after the other */
+#define ROUNDS		32U		/* so often these read all of it, to take a while */
 #define SOURCE		1U
 
 /* What is aborted at once, in the middle of a load. */
@@ -36,6 +37,7 @@ struct request {
 	uint64_t generation;		/* likewise; 0: it is over */
 	uint64_t there;			/* the producer's, once granted */
 	uint32_t from;			/* its slots */
+	uint32_t rounds;		/* how often they are read */
 	int64_t hang_up_at;		/* 0: its client stays */
 	bool dead;			/* it was aborted */
 	bool answered;			/* its pull was */
@@ -97,7 +99,7 @@ static void say(uint32_t type, uint32_t request)
 }
 
 /* One more request, if there is room for it. In half of them the pull is first. */
-static bool start(uint32_t hang_up)
+static bool start(uint32_t hang_up, uint32_t rounds)
 {
 	uint32_t n = c.started + 1, blocks = c.blocks[n % c.nr_blocks];
 	uint32_t first = slots_get(&c.slots, blocks);
@@ -108,7 +110,7 @@ static bool start(uint32_t hang_up)
 		return false;
 	c.started = n;
 	c.open++;
-	*r = (struct request){ .blocks = blocks, .first = first };
+	*r = (struct request){ .blocks = blocks, .first = first, .rounds = rounds };
 	r->generation = begin(c.f, n, first, blocks, 0);
 	if ((uint32_t)(rand() % 100) < hang_up)
 		r->hang_up_at = now_ns() + rand() % HANG_UP_MS * (int64_t)MS;
@@ -117,7 +119,7 @@ static bool start(uint32_t hang_up)
 	return true;
 }
 
-static void post_reads(uint32_t n)
+static void post_reads(uint32_t n, bool last)
 {
 	struct request *r = &c.requests[n];
 	struct ibv_sge sges[MAX_BLOCKS];
@@ -138,7 +140,7 @@ static void post_reads(uint32_t n)
 			.num_sge = 1,
 			.opcode = IBV_WR_RDMA_READ,
 			/* One queue completes in order: the last one stands for all. */
-			.send_flags = i + 1 < r->blocks ? 0 : IBV_SEND_SIGNALED,
+			.send_flags = last && i + 1 == r->blocks ? IBV_SEND_SIGNALED : 0,
 			.wr.rdma = {
 				.remote_addr = c.there.address + (uint64_t)(r->from + i) * BLOCK,
 				.rkey = c.there.rkey,
@@ -147,7 +149,6 @@ static void post_reads(uint32_t n)
 	}
 	err = ibv_post_send(c.qps[n % LINKS], wrs, &bad);
 	need(!err, "ibv_post_send: %s", strerror(err));
-	r->reading = true;
 }
 
 /* It is over when its pull was answered and its own slots are back. */
@@ -185,7 +186,9 @@ static void granted(const struct message *m)
 	err = lkvfence_take(c.f, r->generation, SOURCE);
 	need(!err || err == -ECANCELED || err == -ENOENT || err == -ESTALE, "TAKE: %d", err);
 	if (!err) {
-		post_reads(m->request);
+		r->reading = true;
+		while (r->rounds--)
+			post_reads(m->request, !r->rounds);
 		return;
 	}
 	/* It is dead. Nothing was read, and nothing will be. */
@@ -328,7 +331,7 @@ static void carry(const struct load *load, uint32_t requests)
 		int64_t patience = now_ns() + PATIENCE_MS * (int64_t)MS;
 		uint32_t before = c.started - c.open;
 
-		while (c.started < end && c.open < AT_ONCE && start(load->hang_up))
+		while (c.started < end && c.open < AT_ONCE && start(load->hang_up, 1))
 			;
 		if (at && c.started >= at) {
 			abort_all(load->all);
@@ -351,23 +354,29 @@ static void carry(const struct load *load, uint32_t requests)
 	      "%s: the consumer is idle", load->what);
 }
 
-/* One by one, each when its first block has landed and others have not. */
+/* One by one, each when its first block has landed and its reads have not completed. */
 static void abort_in_a_row(void)
 {
 	uint32_t i, mid = 0, n;
+	struct ibv_wc wc;
 
 	for (i = 0; i < ROW; i++) {
-		const volatile uint64_t *last;
+		const volatile uint64_t *word;
 		struct request *r;
 
-		need(start(0), "room");
+		need(start(0, ROUNDS), "room");
 		n = c.started;
 		r = &c.requests[n];
-		last = (uint64_t *)(c.pool + (size_t)(r->first + r->blocks) * BLOCK) - 1;
+		word = (uint64_t *)(c.pool + (size_t)r->first * BLOCK) + 1;
 		memset(c.pool + (size_t)r->first * BLOCK, 0, (size_t)r->blocks * BLOCK);
 		while (!r->reading)
 			work(1);
-		mid += !*last;
+		while (!*word)
+			;
+		if (ibv_poll_cq(c.port.cq, 1, &wc))
+			completed(&wc);
+		else
+			mid++;
 		die(n);
 		while (c.open)
 			work(1);
