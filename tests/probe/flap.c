@@ -30,13 +30,6 @@ static struct lkvfence_peer look(struct lkvfence *f)
 	return p;
 }
 
-static void tell(const struct lkvfence_probed *probed, void *arg)
-{
-	(void)arg;
-	note("a probe of %s: %s", probed->peer,
-	     probed->result ? strerror(-probed->result) : "success");
-}
-
 static bool sh(const char *command)
 {
 	return !system(command);
@@ -50,7 +43,7 @@ static void flaps(struct lkvfence *f)
 		.timeout_ms = 4000,
 	};
 	struct lkvfence_prober_attr attr = {
-		.fence = f, .interval_ns = 5000 * MS, .probed = tell,
+		.fence = f, .interval_ns = 5000 * MS,
 	};
 	struct lkvfence_prober_peer peer = {
 		.name = "far", .probe = lkvfence_probe_rdma, .arg = &target,
