@@ -27,7 +27,7 @@
 #                      (check-rdma-K), the helpers (check-verbs-vm-K), the look at
 #                      the memory (check-watch-vm-K), probes of peers (check-probe-vm-K)
 #
-# Those of the debug kernel run beside the others: 20 minutes in all.
+# Those of the debug kernel run beside the others: about 40 minutes in all.
 #
 # Beside it:
 #
