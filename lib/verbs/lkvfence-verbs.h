@@ -513,9 +513,10 @@ int lkvfence_recv_expect(struct lkvfence_recv *recv,
  * @rkey: what the source is told
  *
  * Return: 0; -EAGAIN no window is free, or the send queue is full: poll;
- * -ETIMEDOUT it is not bound yet: the rkey is lost; -EIO the device refused
- * it, and the QP has failed; -ECANCELED the lease is being revoked; -ENOTCONN;
- * -ENOBUFS; or what the provider says.
+ * -ETIMEDOUT it is not bound yet; -EIO the device refused it, and the QP has
+ * failed; -ECANCELED the lease is being revoked; -ENOTCONN; -ENOBUFS; or what the
+ * provider says. After any of these @rkey is left alone, and the rail has its
+ * window back as soon as it can be invalidated, with the lease at the latest.
  */
 int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 			 const struct ibv_mw_bind_info *info, int timeout_ms,

@@ -251,16 +251,23 @@ int lkvfence__post(struct lkvfence_rail *rail, struct lkvfence_send *send,
 	return err;
 }
 
-/* One of the library's own; it may have the last place. Always signaled. */
+/*
+ * One of the library's own, always signaled. A marker may have the last place. A
+ * local one may not if a marker is needed: it would fill the queue for good, for
+ * nothing that completes proves what is in front of it.
+ */
 int lkvfence__post_own(struct lkvfence_rail *rail, struct lkvfence_send *send,
 		       enum kind kind, uint64_t id, struct ibv_send_wr *wr)
 {
+	bool local = what_is(wr->opcode) == LOCAL, doubt;
 	uint32_t nr;
-	bool doubt;
 	int err;
 
 	if (rail->dead)
 		return -ENOTCONN;
+	if (local && room(rail) == 1 && rail->can_mark &&
+	    lkvfence__needs_marker(rail, rail->sq_head - 1))
+		lkvfence__mark(rail);
 	if (!room(rail))
 		return -EAGAIN;
 	wr->wr_id = id_of(rail, rail->sq_head);
@@ -271,7 +278,7 @@ int lkvfence__post_own(struct lkvfence_rail *rail, struct lkvfence_send *send,
 		.send = send,
 		.kind = kind,
 		.signaled = true,
-		.local = what_is(wr->opcode) == LOCAL,
+		.local = local,
 	};
 	nr = hand_over(rail, wr, 1, &err, &doubt);
 	advance(rail, wr, nr, doubt);

@@ -133,30 +133,32 @@ void lkvfence__settled(struct lkvfence_rail *rail, struct work *work)
 }
 
 /*
- * Invalidates a window, or sees to it that it is deallocated. A local invalidate
- * that is fenced waits until all before it is done; so a request that is sent
- * again, for its answer was lost, doesn't bring it about a second time.
+ * Posts a window's invalidate; false if it can't be. One that is fenced waits
+ * until all before it is done; so a request that is sent again, for its answer was
+ * lost, doesn't bring it about a second time.
  */
-static void take_away(struct window *w, struct work *work)
+static bool invalidate(struct window *w)
 {
 	struct lkvfence_rail *rail = w->rail;
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_LOCAL_INV,
 		.send_flags = IBV_SEND_FENCE,
+		.invalidate_rkey = w->mw->rkey,
 	};
 
-	if (w->state != WINDOW_BINDING && w->state != WINDOW_BOUND)
-		return;
-	wr.invalidate_rkey = w->mw->rkey;
 	/* Not every device invalidates on UC; all deallocate. */
-	if (rail->reliable &&
-	    !lkvfence__post_own(rail, NULL, KIND_INVALIDATE,
-				(uint32_t)(w - rail->windows), &wr)) {
-		w->pos = rail->sq_head - 1;
-		w->state = WINDOW_INVALIDATING;
-	} else {
-		doom(w, work);
-	}
+	if (!rail->reliable ||
+	    lkvfence__post_own(rail, NULL, KIND_INVALIDATE,
+			       (uint32_t)(w - rail->windows), &wr))
+		return false;
+	w->pos = rail->sq_head - 1;
+	w->state = WINDOW_INVALIDATING;
+	return true;
+}
+
+static bool is_open(const struct window *w)
+{
+	return w->state == WINDOW_BINDING || w->state == WINDOW_BOUND;
 }
 
 /* It may have been given back meanwhile, and be another lease's. */
@@ -190,8 +192,8 @@ void lkvfence__revoke(struct lkvfence_recv *recv, struct work *work)
 			return;
 		rail = w->rail;
 		pthread_mutex_lock(&rail->lock);
-		if (is_of(w, recv))
-			take_away(w, work);
+		if (is_of(w, recv) && is_open(w) && !invalidate(w))
+			doom(w, work);
 		pthread_mutex_unlock(&rail->lock);
 		lkvfence__unpin(rail);
 	}
@@ -398,6 +400,25 @@ static int opened(void *arg)
 	return ret;
 }
 
+/*
+ * It was waited for in vain. Nobody was told its key, so the lease is rid of it
+ * at once, and the rail has it back when it is invalidated. By now it may be bound,
+ * or not this lease's any more. Where that can't be posted it stays the lease's: to
+ * deallocate it while it waits to be bound would cost the connection.
+ */
+static void withdraw(const struct opening *o, const struct lkvfence_recv *recv)
+{
+	struct window *w = o->window;
+	struct lkvfence_rail *rail = w->rail;
+	struct work work = NO_WORK(work);
+
+	pthread_mutex_lock(&rail->lock);
+	if (w->pos == o->pos && is_of(w, recv) && is_open(w) && invalidate(w))
+		lkvfence__detach(w, true, &work);
+	pthread_mutex_unlock(&rail->lock);
+	lkvfence__run(rail->v, &work);
+}
+
 static int fail_window(int err, uint64_t generation, int timeout_ms)
 {
 	switch (err) {
@@ -416,7 +437,7 @@ static int fail_window(int err, uint64_t generation, int timeout_ms)
 			"window: the device refused it, and the queue pair has failed, or the lease was revoked meanwhile; see that the memory region has IBV_ACCESS_MW_BIND, and local write for remote write");
 	case -ETIMEDOUT:
 		return lkvfence__vfail(err,
-			"window: it is not bound after %d ms: something in front of it in the send queue waits",
+			"window: it is not bound after %d ms: something in front of it in the send queue waits; the rail has it back when that is over",
 			timeout_ms);
 	case -ENOTCONN:
 		return lkvfence__vfail(err,
@@ -436,6 +457,7 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 	uint64_t generation = recv->tell.r.generation;
 	struct opening o = {};
 	struct window *w = NULL;
+	uint32_t key = 0;
 	int err;
 	struct work work = NO_WORK(work);
 
@@ -459,7 +481,7 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 		else
 			err = bind(w, recv, info, &work);
 		if (!err)
-			*rkey = w->mw->rkey;
+			key = w->mw->rkey;
 		o.window = w;
 		o.pos = w->pos;
 		pthread_mutex_unlock(&rail->lock);
@@ -468,7 +490,12 @@ int lkvfence_recv_window(struct lkvfence_recv *recv, struct lkvfence_rail *rail,
 	if (!err) {
 		lkvfence__pin(rail);
 		err = lkvfence__wait(&rail, 1, SEND_CQ, timeout_ms, opened, &o);
-		err = err == 1 ? 0 : err;
+		if (err == 1) {
+			*rkey = key;
+			err = 0;
+		} else {
+			withdraw(&o, recv);
+		}
 	}
 	lkvfence__unpin(rail);
 	return err ? fail_window(err, generation, timeout_ms) : 0;

@@ -45,9 +45,7 @@ PT_UNIT := $(foreach sanitizer,thread address,$(addprefix $(PT_B)/unit/$(sanitiz
 
 check-probe: probe-needs
 	@$(MAKE) --no-print-directory lib probe $(PT_UNIT) >&2
-	@rc=0; for t in $(PT_UNIT); do \
-		CMOCKA_MESSAGE_OUTPUT=TAP $$t; s=$$?; [ $$s = 0 ] || rc=1; \
-		[ $$s -lt 128 ] || echo "not ok - $$t was killed: status $$s"; done; \
+	@rc=0; tests/unit/run $(PT_UNIT) || rc=1; \
 	CC='$(CC)' B='$(B)' SONAME=$(PROBE_NAME) $(PT)/checks || rc=1; \
 	exit $$rc
 

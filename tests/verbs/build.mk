@@ -24,9 +24,7 @@ verbs-needs:
 # Packages first, also with make -j: hence a make of its own for what needs them.
 check-verbs: verbs-needs
 	@$(MAKE) --no-print-directory verbs lib $(VT_UNIT) >&2
-	@rc=0; for t in $(VT_UNIT); do \
-		CMOCKA_MESSAGE_OUTPUT=TAP $$t; s=$$?; [ $$s = 0 ] || rc=1; \
-		[ $$s -lt 128 ] || echo "not ok - $$t was killed: status $$s"; done; \
+	@rc=0; tests/unit/run $(VT_UNIT) || rc=1; \
 	CC='$(CC)' B='$(B)' SONAME=$(VERBS_NAME) PROGS='$(VT_UNIT)' $(VT)/checks || rc=1; \
 	exit $$rc
 

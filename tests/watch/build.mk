@@ -26,9 +26,7 @@ WATCHT_TSAN = $(eval WATCHT_TSAN := $$(shell mkdir -p $(WATCHT_B) && echo 'int m
 check-watch: check-watch-needs
 	@$(MAKE) --no-print-directory watch $(WATCHT_PROGS) $(WATCHT_B)/test_threads
 	@[ -n "$(WATCHT_TSAN)" ] || echo "# the thread sanitizer doesn't run here: test_threads goes without"
-	@rc=0; for t in $(WATCHT_PROGS) $(WATCHT_B)/test_threads; do \
-		CMOCKA_MESSAGE_OUTPUT=TAP $$t; s=$$?; [ $$s = 0 ] || rc=1; \
-		[ $$s -lt 128 ] || echo "not ok - $$t was killed: status $$s"; done; \
+	@rc=0; tests/unit/run $(WATCHT_PROGS) $(WATCHT_B)/test_threads || rc=1; \
 	CC='$(CC)' B='$(B)' SONAME=$(WATCH_NAME) PROGS='$(WATCHT_PROGS)' $(WATCHT)/checks || rc=1; \
 	exit $$rc
 

@@ -30,7 +30,4 @@ $(FENCE_TESTS): $(FENCE_T)/%: $(FENCE_T)/%.o $(FENCE_RIG) kmod/fence.c kmod/pull
 # before it can say "not ok", so that is said here.
 .PHONY: check-fence
 check-fence: $(FENCE_TESTS)
-	@rc=0; for t in $(FENCE_TESTS); do \
-		CMOCKA_MESSAGE_OUTPUT=TAP $$t; s=$$?; [ $$s = 0 ] || rc=1; \
-		[ $$s -lt 128 ] || echo "not ok - $$t was killed: status $$s"; done; \
-	exit $$rc
+	@tests/unit/run $(FENCE_TESTS)

@@ -14,7 +14,4 @@ $(PEER_TESTS): $(PEER_T)/%: tests/unit/peer/%.c kmod/peer_state.c kmod/peer_stat
 
 .PHONY: check-peer
 check-peer: $(PEER_TESTS)
-	@rc=0; for t in $(PEER_TESTS); do \
-		CMOCKA_MESSAGE_OUTPUT=TAP $$t; s=$$?; [ $$s = 0 ] || rc=1; \
-		[ $$s -lt 128 ] || echo "not ok - $$t was killed: status $$s"; done; \
-	exit $$rc
+	@tests/unit/run $(PEER_TESTS)

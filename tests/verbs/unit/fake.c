@@ -154,6 +154,7 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *of, enum ibv_mw_type type)
 		errno = fake.alloc_mw_err;
 		return NULL;
 	}
+	pthread_mutex_lock(&lock);
 	assert_true(fake.nr_mws < ARRAY_SIZE(fake.mws));
 	mw = fake.mws + fake.nr_mws++;
 	mw->ibv = (struct ibv_mw){
@@ -164,6 +165,7 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *of, enum ibv_mw_type type)
 	};
 	mw->live = true;
 	fake.live_mws++;
+	pthread_mutex_unlock(&lock);
 	return &mw->ibv;
 }
 
@@ -175,10 +177,12 @@ static int dealloc_mw(struct ibv_mw *ibv)
 		fake.on_dealloc();
 	if (fake.dealloc_mw_err)
 		return fake.dealloc_mw_err;
+	pthread_mutex_lock(&lock);
 	assert_true(mw->live);
 	mw->live = false;
 	mw->bound = false;
 	fake.live_mws--;
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
@@ -266,7 +270,7 @@ static struct fake_mw *mw_of(uint32_t rkey)
 	unsigned int i;
 
 	for (i = 0; i < fake.nr_mws; i++) {
-		if (fake.mws[i].live && fake.mws[i].ibv.rkey == rkey)
+		if (fake.mws[i].live && fake.mws[i].rkey == rkey)
 			return fake.mws + i;
 	}
 	return NULL;
@@ -282,6 +286,7 @@ static void execute(const struct ibv_send_wr *wr)
 		assert_true(mw->live);
 		assert_false(mw->bound);
 		mw->bound = true;
+		mw->rkey = wr->bind_mw.rkey;
 	} else if (wr->opcode == IBV_WR_LOCAL_INV) {
 		mw = mw_of(wr->invalidate_rkey);
 		assert_non_null(mw);

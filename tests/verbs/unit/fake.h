@@ -55,6 +55,7 @@ struct fake_post {
 
 struct fake_mw {
 	struct ibv_mw ibv;
+	uint32_t rkey;		/* that it is bound with */
 	bool bound;
 	bool live;
 };

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "fake.h"
+#include "windows.h"
 
 static atomic_bool waiting;
 
@@ -93,18 +93,12 @@ static void a_drain_and_the_qp(void **state)
 /* The window is gone, and waits for the guard's word: the QP's end is as good. */
 static void a_revocation(void **state)
 {
-	struct lkvfence_recv_attr attr = { .generation = G, .source = 3 };
-	struct ibv_mw_bind_info info = { .addr = 4096, .length = 100 };
 	struct fake_qp *q = fake_qp();
 	struct lkvfence_rail *rail = rail_with(q, 2, 1);
-	struct waiter w = {};
-	uint32_t rkey;
+	struct waiter w = { .recv = new_recv(G) };
 
 	(void)state;
-	assert_int_equal(lkvfence_recv_begin(v, &attr, &w.recv), 0);
-	assert_int_equal(lkvfence_recv_window(w.recv, rail, &info, 0, &rkey), -ETIMEDOUT);
-	complete_all(q);
-	poll_all(q);
+	open_window(w.recv, rail, q);
 	q->state = IBV_QPS_ERR;
 	assert_int_equal(lkvfence_recv_revoke(w.recv, 0), 0);
 	poll_all(q);

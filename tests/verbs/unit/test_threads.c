@@ -120,6 +120,8 @@ static void *receiver(void *arg)
 			sched_yield();
 		do {
 			err = lkvfence_recv_window(recv, rail[0], &info, 600000, &rkey);
+			if (err)
+				sched_yield();
 		} while (err == -EAGAIN || err == -ENOBUFS);
 		must(!err);
 		do {
