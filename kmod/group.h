@@ -14,6 +14,8 @@
 #include <linux/types.h>
 #include <linux/lkvfence.h>
 
+#include "fence.h"
+
 struct group;
 struct region;
 struct transfer;
@@ -64,6 +66,17 @@ static inline void group_gathered(struct group_state *g, u32 outcome, u32 eviden
 		g->evidence = evidence;
 	if (g->outcome == LKVFENCE_OUTCOME_TIMEOUT)
 		g->evidence = LKVFENCE_EVIDENCE_TIMEOUT;
+}
+
+/* What one member adds to what is known; they are added in the order in which they joined. */
+static inline void group_add(struct group_state *g, const struct fence_transfer *t)
+{
+	if (fence_alive(t))
+		g->alive++;
+	else if (!g->reason && t->reason != LKVFENCE_REASON_FINISHED)
+		g->reason = t->reason;
+	if (t->gathered)
+		group_gathered(g, t->outcome, t->weakest);
 }
 
 /*

@@ -5,11 +5,13 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "e2e.h"
 
 #define RANKS	4
 #define SLOTS	16
+#define SOMEBODY	1234
 
 static struct lkvfence *ranks[RANKS];
 static uint64_t generations[RANKS];
@@ -232,6 +234,83 @@ static void incomplete(void)
 	put_params_back();
 }
 
+/* Another user's group, of the number that one of root's has. */
+static int somebody(void *arg)
+{
+	uint64_t g[2], number = *(uint64_t *)arg;
+	struct lkvfence *f;
+	uint32_t i;
+
+	become(SOMEBODY, SOMEBODY);
+	f = region("L12-other", SLOTS);
+	for (i = 0; i < 2; i++) {
+		g[i] = begin(f, i, 4 * i, 4, 0);
+		if (lkvfence_join(f, g[i], number, 2))
+			return 1;
+	}
+	for (i = 0; i < 2; i++) {
+		if (lkvfence_release(f, g[i]))
+			return 2;
+	}
+	for (i = 0; i < 2; i++) {
+		if (released(f).generation != g[i])
+			return 3;
+	}
+	lkvfence_close(f);
+	return 0;
+}
+
+static void others(void)
+{
+	struct stat st;
+	uint32_t i;
+
+	need(!stat(LKVFENCE_DEVICE, &st) && !chmod(LKVFENCE_DEVICE, 0666), "chmod");
+	begin_all(1, 2, 0);
+	gives(in_child(somebody, &last_group), 0, "another user's group has the same number");
+	need(!chmod(LKVFENCE_DEVICE, st.st_mode & 07777), "chmod");
+	check(taken(0) == 4, "root's still waits for its second member");
+	generations[1] = begin(ranks[1], last_group, 0, 4, 1);
+	gives(lkvfence_join(ranks[1], generations[1], last_group, 2), 0, "which comes");
+	for (i = 0; i < 2; i++)
+		need(!drained(ranks[i], generations[i], 1) &&
+		     !lkvfence_release(ranks[i], generations[i]), "RELEASE");
+	all_told(2, LKVFENCE_OUTCOME_COMPLETED, LKVFENCE_EVIDENCE_SUCCESS_CQE, "both are done");
+}
+
+static uint64_t groups(void)
+{
+	uint64_t created = atoll(line_of("/sys/class/misc/lkvfence/objects/groups_created"));
+
+	return created - atoll(line_of("/sys/class/misc/lkvfence/objects/groups_destroyed"));
+}
+
+/* L8: of groups that are over and were never complete, so many are remembered. */
+static void remembered(void)
+{
+	uint64_t g, first;
+	uint32_t n, i;
+
+	set_param("max_tombstones", 3);
+	first = last_group + 1;
+	for (n = 0; n < 8; n++) {
+		begin_all(2, RANKS, 0);
+		need(!abort_with(ranks[0], generations[0], 0, 600000), "ABORT");
+		for (i = 0; i < 2; i++)
+			need(!drained(ranks[i], generations[i], 1), "RETURN");
+		for (i = 0; i < 2; i++)
+			need(released(ranks[i]).generation == generations[i], "released");
+	}
+	check(until(groups() == 3), "three of eight groups are remembered");
+	g = begin(ranks[0], 1, 0, 4, 0);
+	gives(lkvfence_join(ranks[0], g, last_group - 2, RANKS), -ECANCELED,
+	      "the third from the end is");
+	gives(lkvfence_join(ranks[0], g, first, RANKS), 0, "the first is not: it is a new one");
+	gives(lkvfence_abort_generation(ranks[0], g), 0, "ABORT");
+	check(released(ranks[0]).generation == g, "which ends alone");
+	put_params_back();
+}
+
 /* Looks without pause: does it ever see one free, and the other not? */
 static void *watch(void *arg)
 {
@@ -362,6 +441,8 @@ int main(void)
 	abort_of_one();
 	death();
 	incomplete();
+	others();
+	remembered();
 	one_step();
 	crossed();
 	largest();

@@ -15,8 +15,8 @@ MODEL_CC = $(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=al
 	   -D_GNU_SOURCE -Itests/shim -Iuapi -Ikmod
 ORDERS_SEEDS ?= 1 2 3 4 5 6 7 8
 
-$(MODEL)/%.o: tests/model/%.c tests/model/world.h tests/model/oracle.h tests/model/oracle_pulls.h kmod/fence.h \
-	      kmod/pull.h uapi/linux/lkvfence.h $(wildcard tests/shim/linux/*.h)
+$(MODEL)/%.o: tests/model/%.c $(wildcard tests/model/*.h) kmod/fence.h kmod/group.h kmod/pull.h \
+	      uapi/linux/lkvfence.h $(wildcard tests/shim/linux/*.h)
 	@mkdir -p $(@D)
 	$(MODEL_CC) -c $< -o $@
 
@@ -29,6 +29,8 @@ check-orders-short: $(MODEL)/orders
 	@$< --sources 2 --depth 2 --merge 4
 	@$< --pulls --depth 3 --merge 4 --seed 1 --steps 100000
 	@$< --pulls --scene 2 --merge 5
+	@$< --groups 2 --depth 4 --merge 8 --seed 1 --steps 100000
+	@$< --groups 3 --depth 3 --merge 6
 
 check-orders: $(MODEL)/orders
 	@$< --depth 6 --merge 8
@@ -37,8 +39,11 @@ check-orders: $(MODEL)/orders
 	@$< --sources 2 --transfers 3 --scene 9 --merge 5
 	@$< --pulls --depth 4 --merge 6
 	@$< --pulls --scene 2 --merge 7
+	@$< --groups 2 --depth 5 --merge 11
+	@$< --groups 3 --depth 4 --merge 8
 	@for seed in $(ORDERS_SEEDS); do $< --seed $$seed --steps 100000 && \
-		$< --pulls --seed $$seed --steps 100000 || exit 1; done
+		$< --pulls --seed $$seed --steps 100000 && \
+		$< --groups 3 --seed $$seed --steps 100000 || exit 1; done
 
 check-orders-teeth: $(MODEL_O) check-fence
 	@tests/model/teeth $(MODEL) $(FENCE_T) $(MODEL_CC)

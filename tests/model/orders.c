@@ -3,11 +3,13 @@
  * Every order of events up to a depth, or a long random one.
  *
  *	orders [--depth N] [--merge N] [--transfers N] [--sources N | --pulls] [--scene N]
- *	orders [--pulls] --seed S [--steps N]
+ *	orders --groups N [--depth N] [--merge N]
+ *	orders [--pulls | --groups N] --seed S [--steps N]
  *
  * With --sources up to N sources are bound and revoked, and with --pulls transfers
  * are offered and pulled. Those are worlds of their own, which are entered at
- * several points (events_scene(), pull_events_scene()), or at one of them.
+ * several points (events_scene(), pull_events_scene()), or at one of them. With
+ * --groups it is about the members of one group, of so many: groups.c.
  *
  * --depth N runs each sequence of N events, one by one. --merge N goes deeper:
  * of worlds that look alike (states.c) it follows one, and counts the orders
@@ -25,6 +27,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "orders.h"
+#include "table.h"
 #include "world.h"
 
 #define MAX_DEPTH	16
@@ -60,47 +64,6 @@ static void step(const struct event *e)
 	world_step(&world, e);
 }
 
-/* A set of numbers, each with a value; 0 is no member. */
-struct table {
-	u64 (*entries)[2];
-	u64 size;
-	u64 used;
-};
-
-static u64 *table_find(struct table *t, u64 key)
-{
-	u64 i = key & (t->size - 1);
-
-	while (t->entries[i][0] && t->entries[i][0] != key)
-		i = (i + 1) & (t->size - 1);
-	return t->entries[i];
-}
-
-static void table_put(struct table *t, u64 key, u64 value)
-{
-	u64 *entry;
-
-	if (2 * t->used >= t->size) {
-		struct table bigger = { .size = t->size ? 2 * t->size : 1 << 16 };
-
-		bigger.entries = calloc(bigger.size, sizeof(*bigger.entries));
-		if (!bigger.entries) {
-			perror("orders");
-			exit(1);
-		}
-		for (u64 i = 0; i < t->size; i++)
-			if (t->entries[i][0])
-				table_put(&bigger, t->entries[i][0],
-					  t->entries[i][1]);
-		free(t->entries);
-		*t = bigger;
-	}
-	entry = table_find(t, key);
-	t->used += !entry[0];
-	entry[0] = key;
-	entry[1] = value;
-}
-
 static void *copies[MAX_DEPTH];
 static struct event *choices[MAX_DEPTH];
 static struct table states, explored;
@@ -115,7 +78,7 @@ static u64 explore(u32 left, bool merge)
 
 	if (merge) {
 		hash = (state_hash(&world) | 1) + 2 * left;
-		if (explored.size && table_find(&explored, hash)[0])
+		if (table_has(&explored, hash))
 			return table_find(&explored, hash)[1];
 	}
 	nr = world.pulls ? pull_events_all(&world, e) : events_all(&world, e);
@@ -189,10 +152,8 @@ static void all_orders(u32 depth, u32 transfers, u32 sources, bool pulls, u32 sc
 		free(copies[i]);
 		free(choices[i]);
 	}
-	free(states.entries);
-	free(explored.entries);
-	memset(&states, 0, sizeof(states));
-	memset(&explored, 0, sizeof(explored));
+	table_free(&states);
+	table_free(&explored);
 }
 
 /* The last one needs a third transfer: it is entered only where it is asked for. */
@@ -307,11 +268,12 @@ int main(int argc, char **argv)
 		{ "sources", required_argument, NULL, 'b' },
 		{ "scene", required_argument, NULL, 'c' },
 		{ "pulls", no_argument, NULL, 'p' },
+		{ "groups", required_argument, NULL, 'g' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "steps", required_argument, NULL, 'n' },
 		{ NULL, 0, NULL, 0 },
 	};
-	u32 depth = 0, merge = 0, transfers = 2, sources = 0, scene = 0;
+	u32 depth = 0, merge = 0, transfers = 2, sources = 0, scene = 0, members = 0;
 	u64 seed = 0, nr = 100000;
 	bool walk = false, pulls = false;
 	int c;
@@ -337,6 +299,9 @@ int main(int argc, char **argv)
 		case 'p':
 			pulls = true;
 			break;
+		case 'g':
+			members = number(optarg, 3);
+			break;
 		case 's':
 			seed = number(optarg, U64_MAX);
 			walk = true;
@@ -350,9 +315,19 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc || !(depth || merge || walk) || (pulls && sources) ||
-	    (pulls && scene > PULL_SCENES)) {
-		fprintf(stderr, "usage: orders [--depth N] [--merge N] [--transfers N] [--sources N] [--pulls] [--scene N] [--seed S] [--steps N]\n");
+	    (pulls && scene > PULL_SCENES) || members == 1 || (members && (pulls || sources))) {
+		fprintf(stderr, "usage: orders [--depth N] [--merge N] [--transfers N] [--sources N] [--pulls] [--groups N] [--scene N] [--seed S] [--steps N]\n");
 		return 2;
+	}
+	if (members) {
+		if (depth)
+			group_orders(depth, members, false);
+		if (merge)
+			group_orders(merge, members, true);
+		if (walk)
+			group_walk(seed, nr);
+		printf("orders: passed\n");
+		return 0;
 	}
 	if (depth)
 		all_scenes(depth, transfers, sources, pulls, scene, false);

@@ -68,16 +68,8 @@ static enum group_verdict decide(struct bench *b, u32 nr)
 		.joined = nr,
 		.late = b->deadline && b->deadline <= now,
 	};
-	for (u32 i = 0; i < nr; i++) {
-		const struct fence_transfer *t = get(&b->rigs[i], b->g[i]);
-
-		if (fence_alive(t))
-			s->alive++;
-		else if (!s->reason && t->reason != LKVFENCE_REASON_FINISHED)
-			s->reason = t->reason;
-		if (t->gathered)
-			group_gathered(s, t->outcome, t->weakest);
-	}
+	for (u32 i = 0; i < nr; i++)
+		group_add(s, get(&b->rigs[i], b->g[i]));
 	v = group_decide(s);
 	for (u32 i = 0; i < nr; i++) {
 		if (v == GROUP_END)
