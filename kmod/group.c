@@ -268,15 +268,8 @@ static void look(struct group *g, struct group_state *state, u64 now)
 		.late	= g->deadline_ns && g->deadline_ns <= now,
 	};
 	list_for_each_entry(m, &g->members, node) {
-		const struct fence_transfer *t = &m->transfer->fence;
-
 		mutex_lock(&m->region->lock);
-		if (fence_alive(t))
-			state->alive++;
-		else if (!state->reason && t->reason != LKVFENCE_REASON_FINISHED)
-			state->reason = t->reason;
-		if (t->gathered)
-			group_gathered(state, t->outcome, t->weakest);
+		group_add(state, &m->transfer->fence);
 		mutex_unlock(&m->region->lock);
 	}
 }

@@ -32,8 +32,8 @@ FUZZ_CFLAGS = -std=gnu11 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Wno-unuse
 FUZZ_FLAVOUR_asan := -fsanitize=address,undefined -fno-sanitize=alignment,pointer-overflow -fno-sanitize-recover=all
 FUZZ_FLAVOUR_msan := -fsanitize=memory
 FUZZ_FLAVOUR_cov  := -fprofile-instr-generate -fcoverage-mapping
-FUZZ_HARNESS := fuzz fuzz_sources fuzz_pulls judge judge_sources judge_pulls \
-	mirror mirror_end mirror_query mirror_sources mirror_pulls mirror_state shim/shim shim/time shim/qps
+FUZZ_HARNESS := fuzz fuzz_sources fuzz_pulls fuzz_peers judge judge_sources judge_pulls judge_groups \
+	mirror mirror_end mirror_query mirror_sources mirror_pulls mirror_peers mirror_state shim/shim shim/time shim/qps
 FUZZ_ORACLE := oracle sources
 
 FUZZ_DEPS := $(wildcard kmod/*.h tests/fuzz/*.h tests/fuzz/shim/*.h tests/shim/linux/*.h \
@@ -100,8 +100,8 @@ check-fuzz-teeth: $(FUZZ)/fuzz-asan differential
 
 # In the VM.
 DIFF        := $(FUZZ)/differential
-DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls crowd_sources crowd_pulls crowd_bad \
-	mirror mirror_end mirror_query mirror_sources mirror_pulls mirror_state $(FUZZ_ORACLE:%=model/%))
+DIFF_O      := $(patsubst %,$(FUZZ)/vm/%.o,differential exact exact_calls crowd crowd_calls crowd_sources crowd_pulls crowd_groups crowd_bad \
+	mirror mirror_end mirror_query mirror_sources mirror_pulls mirror_peers mirror_state $(FUZZ_ORACLE:%=model/%))
 DIFF_SEED   ?= 1
 DIFF_CALLS  ?= 25000
 STRESS_CALLS ?= 500000

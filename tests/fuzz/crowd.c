@@ -313,6 +313,19 @@ static uint64_t total_answered(void)
 	return total("pulls_granted") + total("pulls_refused") + total("pulls_closed");
 }
 
+/* At once: members of one group lie in several regions. */
+static bool all_empty(void)
+{
+	char name[LKVFENCE_NAME_MAX + 1];
+	bool all = true;
+
+	for (int i = 0; i < CROWD_REGIONS; i++) {
+		crowd_name(name, i);
+		all &= empty_once(name);
+	}
+	return all;
+}
+
 void crowd(const struct options *o)
 {
 	struct member me = { .seed = o->seed, .quota = o->calls };
@@ -360,9 +373,9 @@ void crowd(const struct options *o)
 	close(pair[1]);
 	close(keep[0]);
 	close(keep[1]);
+	check(until(all_empty()), "all transfers come back");
 	for (int i = 0; i < CROWD_REGIONS; i++) {
 		crowd_name(name, i);
-		empty(name);
 		check(until(!region_exists(name)), "region %s is gone with its last hold", name);
 	}
 	put_params_back();
@@ -387,6 +400,10 @@ void crowd(const struct options *o)
 	pulls = total("pulls") - pulls;
 	answered = total_answered() - answered;
 	check(pulls == answered && !total("tickets"), "pulls were answered (%" PRIu64 ")", pulls);
+	check(c->together && c->succeeded[_IOC_NR(LKVFENCE_IOC_JOIN) % 32],
+	      "groups came back (%" PRIu64 ")", c->together);
+	check(c->succeeded[_IOC_NR(LKVFENCE_IOC_PEER) % 32], "PEER succeeded, %" PRIu64 " times",
+	      c->succeeded[_IOC_NR(LKVFENCE_IOC_PEER) % 32]);
 	check(c->answers[0] && c->answers[1], "%" PRIu64 " answers were read: granted, %" PRIu64
 	      ": refused", c->answers[0], c->answers[1]);
 	for (int i = 0x11; i <= 0x1f; i++) {

@@ -32,6 +32,7 @@
 #define TOLD_AT_ONCE	(1U << 4)	/* its end was its release, says an answer */
 #define TOLD_ENDED	(1U << 5)
 #define TOLD_QUARANTINED (1U << 6)
+#define TOLD_JOINED	(1U << 7)	/* somebody has it join a group, or tried to */
 
 /* In memory that all processes share, so that what one knew outlives it. */
 struct crowd {
@@ -49,6 +50,8 @@ struct crowd {
 	_Atomic uint64_t bindings[CROWD_BINDINGS];
 	_Atomic uint64_t revoked;	/* events of it */
 	_Atomic uint64_t answers[2];	/* to pulls: granted, refused */
+	_Atomic uint64_t together;	/* groups that were seen to have come back */
+	_Atomic uint32_t peer;		/* the last one that was told of */
 	uint64_t first_ticket;
 	_Atomic uint64_t tickets[CROWD_RECENT];
 	_Atomic uint8_t answered[CROWD_FOLLOWED];	/* each ticket is, at most once */
@@ -98,7 +101,24 @@ void crowd_withdraw(struct member *me, int fd);
 void crowd_check_answer(struct member *me, const struct lkvfence_event *e);
 void crowd_check_revoke(struct member *me, const struct lkvfence_event *e);
 
+/* crowd_groups.c */
+void crowd_join(struct member *me, int fd, uint64_t generation);
+/* Two transfers of a group of their own. */
+void crowd_group(struct member *me, int fd, int region);
+void crowd_peer(struct member *me, int fd);
+void crowd_take_healthy(struct member *me, int fd, uint64_t generation);
+void crowd_check_peer(struct member *me, const struct lkvfence_event *e);
+/* Has anybody had it join a group? */
+bool crowd_joined(struct member *me, uint64_t generation);
+
 /* Used between the files of calls. */
+/* BEGIN or HOLD, with up to three sources from @first on. The generation; 0: refused. */
+uint64_t crowd_start(struct member *me, int fd, int region, bool hold, uint32_t first,
+		     uint32_t nr_sources);
+void crowd_release(struct member *me, int fd, uint64_t generation);
+void crowd_end(struct member *me, int fd, struct lkvfence_abort a);
+/* Is it released? It was issued, so it is either there or stale. */
+bool crowd_is_gone(struct member *me, int fd, uint64_t generation);
 uint32_t crowd_pick(struct member *me, uint32_t n);
 uint64_t crowd_generation(struct member *me, int region);
 uint32_t crowd_a_source(struct member *me);

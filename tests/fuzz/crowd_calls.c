@@ -67,8 +67,7 @@ bool crowd_answer(struct member *me, unsigned int cmd, int err, const int *may)
 	return false;
 }
 
-/* Is it released? It was issued, so it is either there or stale. */
-static bool is_gone(struct member *me, int fd, uint64_t generation)
+bool crowd_is_gone(struct member *me, int fd, uint64_t generation)
 {
 	struct lkvfence_query q = { .size = sizeof(q), .generation = generation };
 	int err = sys(fd, LKVFENCE_IOC_QUERY, &q);
@@ -89,10 +88,10 @@ static void own(struct member *me, int fd, int region, uint32_t slot, uint64_t g
 		return;
 	never(me, before == generation, "L1: slot %u twice in %" PRIu64, slot, generation);
 	if (before < generation)
-		never(me, !is_gone(me, fd, before),
+		never(me, !crowd_is_gone(me, fd, before),
 		      "L1: slot %u of %" PRIu64 " given to %" PRIu64, slot, before, generation);
 	else
-		never(me, !is_gone(me, fd, generation),
+		never(me, !crowd_is_gone(me, fd, generation),
 		      "L1: slot %u of %" PRIu64 " given to %" PRIu64, slot, generation, before);
 }
 
@@ -175,7 +174,7 @@ static void do_return(struct member *me, int fd, int region)
 	return_all(me, fd, region, items, nr);
 }
 
-static void release(struct member *me, int fd, uint64_t generation)
+void crowd_release(struct member *me, int fd, uint64_t generation)
 {
 	struct lkvfence_release a = {
 		.size = sizeof(a),
@@ -185,14 +184,18 @@ static void release(struct member *me, int fd, uint64_t generation)
 	int err = sys(fd, LKVFENCE_IOC_RELEASE, &a);
 
 	if (!answer(me, LKVFENCE_IOC_RELEASE, err, MAY(-EBUSY, -ESTALE))) {
-		never(me, err == -EBUSY && !a.flags && !a.leases_out, "EBUSY with no lease out");
+		never(me, err == -EBUSY && !a.flags && !a.leases_out && !crowd_joined(me, generation),
+		      "EBUSY with no lease out");
 		return;
 	}
+	/* L2 */
+	never(me, !a.flags != !a.leases_out, "%u leases out at a RELEASE", a.leases_out);
+	/* L12: it waits for its group. */
+	if (!a.outcome && crowd_joined(me, generation))
+		return;
 	tell(me, a.generation, TOLD_ANSWER, TOLD_RETURN | TOLD_AT_ONCE);
 	never(me, a.outcome != (a.flags ? LKVFENCE_OUTCOME_TIMEOUT : LKVFENCE_OUTCOME_COMPLETED),
 	      "outcome %u of a RELEASE", a.outcome);
-	/* L2 */
-	never(me, !a.flags != !a.leases_out, "%u leases out at a RELEASE", a.leases_out);
 }
 
 static void do_release(struct member *me, int fd, int region)
@@ -200,7 +203,7 @@ static void do_release(struct member *me, int fd, int region)
 	uint64_t generation = a_generation(me, region);
 
 	if (generation)
-		release(me, fd, generation);
+		crowd_release(me, fd, generation);
 }
 
 static uint32_t revokes(struct member *me)
@@ -215,9 +218,8 @@ static uint32_t revokes(struct member *me)
 	}
 }
 
-/* BEGIN or HOLD, with up to three sources from @first on. The generation; 0: refused. */
-static uint64_t start(struct member *me, int fd, int region, bool hold, uint32_t first,
-		      uint32_t nr_sources)
+uint64_t crowd_start(struct member *me, int fd, int region, bool hold, uint32_t first,
+		     uint32_t nr_sources)
 {
 	unsigned int cmd = hold ? LKVFENCE_IOC_HOLD : LKVFENCE_IOC_BEGIN;
 	uint32_t nr = 1 + pick(me, 2), slots = crowd_slots[region];
@@ -293,7 +295,7 @@ static void serve(struct member *me, int fd, int region, uint64_t generation)
 static void do_begin(struct member *me, int fd, int region, bool hold)
 {
 	uint32_t first = pick(me, 3) ? 0 : pick(me, CROWD_SOURCES - 2), nr = pick(me, 3);
-	uint64_t generation = start(me, fd, region, hold, first, nr);
+	uint64_t generation = crowd_start(me, fd, region, hold, first, nr);
 	struct lkvfence_return_item items[3];
 
 	if (generation && !hold && !pick(me, 3))
@@ -306,7 +308,7 @@ static void do_begin(struct member *me, int fd, int region, bool hold)
 	if (nr)
 		return_all(me, fd, region, items, nr);
 	if (!hold && pick(me, 4))
-		release(me, fd, generation);
+		crowd_release(me, fd, generation);
 }
 
 static void do_take(struct member *me, int fd, int region)
@@ -323,7 +325,7 @@ static void do_take(struct member *me, int fd, int region)
 		       MAY(-ECANCELED, -EEXIST, -ESTALE, -ESHUTDOWN));
 }
 
-static void end(struct member *me, int fd, struct lkvfence_abort a)
+void crowd_end(struct member *me, int fd, struct lkvfence_abort a)
 {
 	uint64_t asked = a.generation, tag = a.tag;
 	bool none = a.flags & (LKVFENCE_ABORT_EARLY | LKVFENCE_ABORT_ALL);
@@ -343,6 +345,9 @@ static void end(struct member *me, int fd, struct lkvfence_abort a)
 	never(me, a.flags & LKVFENCE_ABORT_EARLY && (a.nr_ended != 1 || a.generation <= asked),
 	      "ABORT of one that isn't meant");
 	never(me, a.flags ? a.tag != tag : a.generation != asked, "ABORT of another");
+	/* One that only waits for its group stays as it is. */
+	if (crowd_joined(me, a.generation) && a.state == LKVFENCE_STATE_ENDED)
+		return;
 	never(me, !a.reason_in_force || a.reason_in_force == LKVFENCE_REASON_FINISHED,
 	      "reason %u in force", a.reason_in_force);
 	/* L4 */
@@ -377,12 +382,12 @@ static void do_abort(struct member *me, int fd, int region)
 		a.flags = LKVFENCE_ABORT_BY_TAG | LKVFENCE_ABORT_EARLY;
 		if (pick(me, 2))
 			a.generation = 0;
-		end(me, fd, a);
+		crowd_end(me, fd, a);
 	} else if (!pick(me, 100)) {
 		a.flags = LKVFENCE_ABORT_ALL;
-		end(me, fd, a);
+		crowd_end(me, fd, a);
 	} else if (a.generation) {
-		end(me, fd, a);
+		crowd_end(me, fd, a);
 	}
 }
 
@@ -391,25 +396,30 @@ void crowd_revoke(struct member *me, int fd, int region, uint32_t source)
 	struct lkvfence_abort a = {
 		.size = sizeof(a),
 		.policy = LKVFENCE_POLICY_REVOKE_NOW,
-		.generation = start(me, fd, region, pick(me, 2), source, 1),
+		.generation = crowd_start(me, fd, region, pick(me, 2), source, 1),
 	};
 
 	if (a.generation)
-		end(me, fd, a);
+		crowd_end(me, fd, a);
 }
 
 static void check_query(struct member *me, const struct lkvfence_query *q,
 			const struct lkvfence_lease *leases)
 {
-	bool held = q->state == LKVFENCE_STATE_ENDED;
+	bool held = q->state == LKVFENCE_STATE_ENDED && !(q->flags & LKVFENCE_TRANSFER_GATHERED);
+	bool over = q->state == LKVFENCE_STATE_ENDED;
 	uint32_t out = 0;
 
+	never(me, q->flags & LKVFENCE_TRANSFER_GATHERED &&
+	      !(q->flags & LKVFENCE_TRANSFER_GROUPED), "gathered, and in no group");
+	never(me, q->flags & LKVFENCE_TRANSFER_GROUPED && !crowd_joined(me, q->generation),
+	      "in a group, and nobody had it join one");
 	never(me, q->generation < me->crowd->first_generation, "QUERY finds no generation");
-	never(me, !held && q->state != LKVFENCE_STATE_WAITING &&
+	never(me, !over && q->state != LKVFENCE_STATE_WAITING &&
 	      q->state != LKVFENCE_STATE_READY, "state %u", q->state);
 	never(me, q->state == LKVFENCE_STATE_READY && !(q->flags & LKVFENCE_TRANSFER_OFFERED),
 	      "READY, and not offered");
-	never(me, held != !!q->reason || held != !!q->ended_ns, "an end without a reason");
+	never(me, over != !!q->reason || over != !!q->ended_ns, "an end without a reason");
 	never(me, held && (!q->leases_out || !q->deadline_ns),
 	      "held for nothing (L2), for ever (L8)");
 	never(me, held && q->deadline_ns <= q->ended_ns, "L8: deadline before the end");
@@ -514,7 +524,7 @@ static void do_stat(struct member *me, int fd, int region)
 
 void crowd_call(struct member *me, int fd, int region)
 {
-	uint32_t what = pick(me, 134);
+	uint32_t what = pick(me, 144);
 
 	if (what < 20)
 		do_begin(me, fd, region, false);
@@ -548,6 +558,14 @@ void crowd_call(struct member *me, int fd, int region)
 		crowd_pull(me, fd, pick(me, 2) ? a_generation(me, region) : 0, a_source(me));
 	else if (what < 129)
 		crowd_withdraw(me, fd);
+	else if (what < 132)
+		crowd_group(me, fd, region);
+	else if (what < 134)
+		crowd_join(me, fd, a_generation(me, region));
+	else if (what < 138)
+		crowd_peer(me, fd);
+	else if (what < 140)
+		crowd_take_healthy(me, fd, a_generation(me, region));
 	else
 		crowd_bad(me, fd);
 }
@@ -569,6 +587,10 @@ static void check_event(struct member *me, const struct lkvfence_event *e)
 		crowd_check_answer(me, e);
 		return;
 	}
+	if (e->type == LKVFENCE_EVENT_PEER) {
+		crowd_check_peer(me, e);
+		return;
+	}
 	never(me, e->time_ns > (uint64_t)now_ns() || !e->nr_slots || e->pad, "a strange event");
 	if (e->type != LKVFENCE_EVENT_RELEASED) {
 		never(me, e->outcome || e->flags || e->held_ns || e->evidence,
@@ -578,6 +600,14 @@ static void check_event(struct member *me, const struct lkvfence_event *e)
 		return;
 	}
 	tell(me, e->generation, TOLD_EVENT, 0);
+	/* L12: it is told what became of all, which says little of the one. */
+	if (crowd_joined(me, e->generation)) {
+		never(me, timeout != !!(e->flags & LKVFENCE_EVENT_TAINTED) ||
+		      timeout != (e->evidence == LKVFENCE_EVIDENCE_TIMEOUT),
+		      "of a group: outcome %u, flags %#x, evidence %u", e->outcome, e->flags,
+		      e->evidence);
+		return;
+	}
 	/* L7, and L2: with proof no lease is out, without proof one is. */
 	never(me, timeout != !!(e->flags & LKVFENCE_EVENT_TAINTED) || timeout != !!e->leases_out ||
 	      timeout != (e->evidence == LKVFENCE_EVIDENCE_TIMEOUT),

@@ -43,6 +43,7 @@ static void nothing_left(void)
 {
 	static const char * const kinds[] = {
 		"regions", "handles", "transfers", "leases", "sources", "offers", "tickets",
+		"groups", "members", "peers",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -72,6 +73,19 @@ static bool emptied(struct lkvfence *f)
 		lkvfence_abort_generation(f, q.generation);
 		lkvfence_force_release(f, q.generation);
 	}
+}
+
+bool empty_once(const char *name)
+{
+	struct lkvfence *f;
+	bool done;
+
+	if (!region_exists(name))
+		return true;
+	f = region(name, 0);
+	done = emptied(f);
+	lkvfence_close(f);
+	return done;
 }
 
 /* Leases that nobody can prove any more wait for their deadline (L4). */

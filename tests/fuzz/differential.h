@@ -32,5 +32,7 @@ void exact(const struct options *o);
 void crowd(const struct options *o);
 /* Prove, end and wait until a region has no transfers; by force, if need be. */
 void empty(const char *name);
+/* One round of that; whether nothing was left. */
+bool empty_once(const char *name);
 
 #endif /* LKVFENCE_FUZZ_DIFFERENTIAL_H */

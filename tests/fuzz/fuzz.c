@@ -46,6 +46,7 @@ static struct {
 	u16 flip_at;
 	u8 flip_to;
 	u8 slow;
+	bool healthy;
 } plan;
 
 /* So many times more a driver takes its time. */
@@ -303,6 +304,8 @@ static u32 fill(union argument *a, unsigned int cmd)
 	case LKVFENCE_IOC_TAKE:
 		a->take.generation = fuzz_generation();
 		a->take.source = fuzz_source();
+		if (plan.healthy)
+			fuzz_fill_healthy(&a->take);
 		return sizeof(a->take);
 	case LKVFENCE_IOC_RETURN:
 		a->ret.nr_items = fuzz_count(MIRROR_MAX_RANGES);
@@ -510,6 +513,15 @@ static void step(void)
 	if (op >= 224 && op < 248) {
 		fd = a_handle();
 		ioctl_with(fd, commands[op % ARRAY_SIZE(commands)]);
+		judge_all();
+		return;
+	}
+	/* And these are of fewer still: the mirror knows nothing of groups. */
+	if (op >= 248 && op < 252) {
+		fd = a_handle();
+		plan.healthy = op == 251;
+		ioctl_with(fd, op < 250 ? LKVFENCE_IOC_JOIN :
+			   op == 250 ? LKVFENCE_IOC_PEER : LKVFENCE_IOC_TAKE);
 		judge_all();
 		return;
 	}

@@ -62,6 +62,9 @@ void fuzz_fill_report(struct lkvfence_report *a);
 void fuzz_fill_query_source(struct lkvfence_query_source *a);
 /* In fuzz_pulls.c. */
 u32 fuzz_fill_pulls(union argument *a, unsigned int cmd);
+/* In fuzz_peers.c. */
+u32 fuzz_fill_peers(union argument *a, unsigned int cmd);
+void fuzz_fill_healthy(struct lkvfence_take *a);
 u64 fuzz_timeout(void);
 void fuzz_change_qps(void);
 void fuzz_work(void);
@@ -82,10 +85,13 @@ void judge_close(int fd);
 bool judge_uses(int fd);
 void judge_enter(struct context *c, int fd);
 void judge_leave(struct context *c, struct call *call);
-/* The work of a source runs; it is due. */
+/* The work of a source, or a group, runs; it is due. */
 void judge_work(struct delayed_work *work);
 /* All that waits for its time, at that time or, if @all isn't set, as far as it has come. */
 void judge_works(bool all);
+/* In judge_groups.c: members end together. */
+void judge_joined(int fd, u64 generation);
+void judge_groups(void);
 /* In judge_pulls.c: tickets, offers and tombstones. */
 void judge_pulls(struct mirror_region *mr, struct region *r);
 void judge_count_pulls(u64 *offers, u64 *tickets, u64 *leases);

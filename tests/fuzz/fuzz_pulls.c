@@ -56,6 +56,6 @@ u32 fuzz_fill_pulls(union argument *a, unsigned int cmd)
 		fill_withdraw(&a->withdraw);
 		return sizeof(a->withdraw);
 	default:
-		return sizeof(a->info);
+		return fuzz_fill_peers(a, cmd);
 	}
 }

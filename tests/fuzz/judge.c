@@ -346,6 +346,8 @@ void judge_ioctl(int fd, unsigned int cmd, unsigned long arg, bool flipped)
 		find_qps(&c, &p);
 	if (cmd == LKVFENCE_IOC_QUERY_SOURCE && !c.err)
 		find_query_source(&c, &p);
+	if (cmd == LKVFENCE_IOC_JOIN && fd >= 0 && (!c.err || c.took_effect))
+		judge_joined(fd, c.in.join.generation);
 	if (cmd == LKVFENCE_IOC_OPEN && fd < 0)
 		judge_open(&c);
 	else
@@ -525,10 +527,13 @@ static void judge_objects(void)
 	for (u32 i = 0; i < NR_OBJECTS; i++) {
 		u64 there = objects_created[i].counter - objects_destroyed[i].counter;
 
+		/* Peers, and groups that are over, are remembered while there are regions. */
 		if (there < want[i] ||
 		    there > want[i] + (i == OBJECT_TRANSFER ? spare :
 				       i == OBJECT_REGION ? late + late_sources :
-				       i == OBJECT_SOURCE ? late_sources : 0))
+				       i == OBJECT_SOURCE ? late_sources :
+				       i == OBJECT_PEER || i == OBJECT_GROUP ?
+				       want[OBJECT_REGION] * U32_MAX : 0))
 			mirror_fail("%llu objects of kind %u, must be %llu", there, i, want[i]);
 	}
 }
@@ -539,6 +544,7 @@ void judge_all(void)
 	u32 nr;
 
 	shim_call_begin();
+	judge_groups();
 	for (u32 i = 0; i < MIRROR_REGIONS; i++)
 		if (mirror.regions[i].exists && !mirror.regions[i].maybe_gone)
 			judge_region(&mirror.regions[i], regions[i]);
@@ -573,6 +579,7 @@ static void force_all(const char *name)
 {
 	struct lkvfence_open open = { .size = sizeof(open) };
 	struct fence_transfer *t;
+	u64 generation = 0;
 	struct region *r;
 
 	strscpy(open.name, name, sizeof(open.name));
@@ -580,8 +587,10 @@ static void force_all(const char *name)
 	if (IS_ERR(r))
 		return;
 	mutex_lock(&r->lock);
-	while ((t = fence_find_next(&r->fence, 0))) {
-		agree(!fence_force(&r->fence, t, shim.now));
+	while ((t = fence_find_next(&r->fence, generation))) {
+		generation = t->generation;
+		/* A member may only wait for others. */
+		agree(t->gathered || !fence_force(&r->fence, t, shim.now));
 		region_settle(r, NULL, 0);
 	}
 	mutex_unlock(&r->lock);
@@ -618,9 +627,12 @@ void judge_end(void)
 		/* It isn't told of that. */
 		mirror.regions[i].blind = true;
 	}
-	while (shim.work)
-		shim_run(shim.work);
-	judge_works(true);
+	while (shim.work || shim.delayed) {
+		while (shim.work)
+			shim_run(shim.work);
+		judge_works(true);
+		judge_groups();
+	}
 	agree(!qps.remembered);
 	for (u32 i = 0; i < QPS_DEVICES; i++)
 		agree(!qps.devices[i].busy);

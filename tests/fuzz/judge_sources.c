@@ -177,12 +177,19 @@ static void end_work(const struct context *here, struct mirror_region *mr, u64 b
 void judge_work(struct delayed_work *work)
 {
 	struct source *s = container_of(work, struct source, work);
-	struct mirror_region *mr = mirror_of(s->region);
-	u64 binding = s->binding;
+	struct mirror_region *mr;
 	u32 identities[MAX_QPS];
 	struct context here;
-	bool bound = s->bound;
+	u64 binding;
+	bool bound;
 
+	if (strcmp(work->name, "revoke_work")) {
+		shim_run_delayed(work);
+		return;
+	}
+	mr = mirror_of(s->region);
+	binding = s->binding;
+	bound = s->bound;
 	for (u32 i = 0; i < s->nr_qps; i++)
 		identities[i] = qps_identity(&s->qps[i].id);
 	judge_enter(&here, -1);

@@ -26,6 +26,8 @@ u32 mirror_wrong(int err)
 		{ -ESHUTDOWN, WRONG_SHUTDOWN }, { -EOPNOTSUPP, WRONG_UNACCEPTED },
 		{ -ENODEV, WRONG_NO_DEVICE }, { -EPROTONOSUPPORT, WRONG_TYPE },
 		{ -ENOTCONN, WRONG_NOT_CONNECTED }, { -EIO, WRONG_DRIVER },
+		{ -EHOSTDOWN, WRONG_HOST_DOWN }, { -EHOSTUNREACH, WRONG_NO_HOST },
+		{ -EAGAIN, WRONG_AGAIN },
 	};
 
 	for (u32 i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -258,10 +260,14 @@ static void do_take(struct mirror_region *r, const struct call *c)
 {
 	const struct lkvfence_take *a = &c->in.take;
 	struct transfer_fact *fact = oracle_find(&r->o, a->generation);
-	u32 wrong = a->flags || a->peer ? WRONG_INVALID : 0;
+	bool healthy = a->flags & LKVFENCE_TAKE_HEALTHY;
+	u32 wrong = a->flags & ~LKVFENCE_TAKE_FLAGS || (!healthy && a->peer) ? WRONG_INVALID : 0;
 	int err;
 
 	if (!wrong && r->blind)
+		return;
+	/* Who is healthy isn't known here; it is asked first, and nothing else happens then. */
+	if (!wrong && healthy && mirror_wrong(c->err) & (WRONG_HOST_DOWN | WRONG_NO_HOST | WRONG_MEMORY))
 		return;
 	if (!wrong)
 		wrong = mirror_lookup(&r->o, a->generation);
@@ -443,6 +449,10 @@ size_t mirror_size(unsigned int cmd)
 		return sizeof(struct lkvfence_pull);
 	case LKVFENCE_IOC_WITHDRAW:
 		return sizeof(struct lkvfence_withdraw);
+	case LKVFENCE_IOC_JOIN:
+		return sizeof(struct lkvfence_join);
+	case LKVFENCE_IOC_PEER:
+		return sizeof(struct lkvfence_peer);
 	default:
 		return 0;
 	}
@@ -532,6 +542,12 @@ void mirror_call(struct mirror *m, const struct call *c)
 		break;
 	case LKVFENCE_IOC_WITHDRAW:
 		mirror_withdraw(r, c);
+		break;
+	case LKVFENCE_IOC_JOIN:
+		mirror_join(r, c);
+		break;
+	case LKVFENCE_IOC_PEER:
+		mirror_peer(m, r, c);
 		break;
 	}
 	mirror_check_region(r);

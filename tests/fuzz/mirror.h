@@ -4,8 +4,9 @@
  * owners, arguments, QPs of sources, and events that wait to be read. It is given
  * each call with its answer, says whether that is allowed, and follows it.
  *
- * The oracle is small. A call that is larger than it (more ranges, more leases)
- * makes the region blind: from then on only sums are looked at.
+ * The oracle is small. A call that is larger than it (more ranges, more leases),
+ * or that it knows nothing of (JOIN, and PEER that watches), makes the region blind:
+ * from then on only sums are looked at.
  */
 #ifndef LKVFENCE_FUZZ_MIRROR_H
 #define LKVFENCE_FUZZ_MIRROR_H
@@ -34,6 +35,9 @@
 #define WRONG_TYPE		BIT(21)
 #define WRONG_NOT_CONNECTED	BIT(22)
 #define WRONG_DRIVER		BIT(23)
+#define WRONG_HOST_DOWN		BIT(24)
+#define WRONG_NO_HOST		BIT(25)
+#define WRONG_AGAIN		BIT(26)
 
 #define MIRROR_MAX_RANGES	65536U
 #define MIRROR_MAX_LEASES	4096U
@@ -145,6 +149,7 @@ struct mirror {
 	u64 last_generation;
 	u64 last_binding;		/* the highest one seen */
 	u64 last_ticket;		/* likewise */
+	u32 last_peer;			/* likewise */
 	u64 features;
 	u64 min_ns, max_ns, default_ns, revoke_ns, settle_ns;
 	u64 unclaimed_ns, tombstone_ns;
@@ -176,6 +181,8 @@ union argument {
 	struct lkvfence_ready ready;
 	struct lkvfence_pull pull;
 	struct lkvfence_withdraw withdraw;
+	struct lkvfence_join join;
+	struct lkvfence_peer peer;
 };
 
 /* What the kernel found of a QP during a call. */
@@ -291,6 +298,9 @@ u32 mirror_unread_tickets(const struct mirror_region *r, int handle);
 void mirror_read_ticket(const struct mirror *m, struct mirror_region *r, int handle,
 			const struct lkvfence_event *e);
 void mirror_stat_pulls(const struct mirror_region *r, const struct lkvfence_stat *s);
+/* mirror_peers.c: what may be answered; it knows neither groups nor peers */
+void mirror_join(struct mirror_region *r, const struct call *c);
+void mirror_peer(struct mirror *m, struct mirror_region *r, const struct call *c);
 /* A lease beside those of BEGIN. */
 void mirror_take(struct mirror_region *r, struct transfer_fact *fact, u32 source, u64 now);
 bool mirror_is_policy(u32 policy);

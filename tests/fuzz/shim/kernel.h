@@ -199,7 +199,8 @@ void mutex_lock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 bool mutex_trylock(struct mutex *m);
 int mutex_lock_interruptible(struct mutex *m);
-#define mutex_lock_nest_lock(m, outer)	((void)(outer), mutex_lock(m))
+void shim_lock_nested(struct mutex *m, struct mutex *outer);
+#define mutex_lock_nest_lock(m, outer)	shim_lock_nested(m, outer)
 void mutex_destroy(struct mutex *m);
 
 typedef struct { bool locked; } spinlock_t;
@@ -311,11 +312,12 @@ struct delayed_work {
 	struct work_struct work;
 	u64 due;
 	struct delayed_work *next;
+	const char *name;		/* of its function */
 };
 
 #define SHIM_JIFFY_NS		(1000000000U / HZ)
 #define to_delayed_work(w)	container_of(w, struct delayed_work, work)
-#define INIT_DELAYED_WORK(w, f)	(*(w) = (struct delayed_work){ .work.func = (f) })
+#define INIT_DELAYED_WORK(w, f)	(*(w) = (struct delayed_work){ .work.func = (f), .name = #f })
 #define nsecs_to_jiffies(ns)	((unsigned long)((ns) / SHIM_JIFFY_NS))
 bool mod_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
 		      unsigned long delay);

@@ -28,7 +28,8 @@ const struct sysfs_ops kobj_sysfs_ops;
  * Locks. What is held is kept in order, so that each can be asked about.
  */
 
-static struct mutex *held[4];
+/* A group may have as many members, each in a region of its own. */
+static struct mutex *held[4 + 64];
 static u32 nr_held, nr_spinning;
 
 /* Only this one may be held while user memory is touched; see event.c. */
@@ -42,21 +43,48 @@ static bool is_bound(const struct mutex *m)
 	return !strcmp(m->name, "bound_lock");
 }
 
-void mutex_lock(struct mutex *m)
+static bool is_region(const struct mutex *m)
+{
+	return !strcmp(m->name, "&r->lock");
+}
+
+static void lock(struct mutex *m)
 {
 	shim_assert(m->name && !m->locked && !nr_spinning && !shim.section);
 	shim_assert(nr_held < ARRAY_SIZE(held));
-	/* The order in region.h: read_lock, regions_lock, region->lock, bound_lock. */
-	shim_assert(!nr_held || strcmp(held[nr_held - 1]->name, "&r->lock") || is_bound(m));
 	shim_assert(!nr_held || !is_bound(held[nr_held - 1]));
 	shim_assert(!nr_held || !is_reader(m));
 	m->locked = true;
 	held[nr_held++] = m;
 }
 
+void mutex_lock(struct mutex *m)
+{
+	/* The order in region.h: read_lock, regions_lock, region->lock, bound_lock. */
+	shim_assert(!nr_held || !is_region(held[nr_held - 1]) || is_bound(m));
+	lock(m);
+}
+
+/* Several of a kind, in the order of their addresses, within a lock that is for that. */
+void shim_lock_nested(struct mutex *m, struct mutex *outer)
+{
+	const struct mutex *last = held[nr_held ? nr_held - 1 : 0];
+
+	shim_assert(outer->locked && is_region(m));
+	shim_assert(nr_held && (last == outer || (is_region(last) && last < m)));
+	lock(m);
+}
+
 void mutex_unlock(struct mutex *m)
 {
-	shim_assert(m->locked && nr_held && held[nr_held - 1] == m && !nr_spinning);
+	u32 i = nr_held;
+
+	while (i && held[i - 1] != m)
+		i--;
+	/* The last one first; but for those that are of a kind. */
+	shim_assert(m->locked && i && !nr_spinning && (i == nr_held || is_region(held[nr_held - 1])));
+	for (; i < nr_held; i++)
+		held[i - 1] = held[i];
 	m->locked = false;
 	nr_held--;
 }

@@ -146,6 +146,29 @@ static void test_L12_one_early_end_ends_all(void **state)
 	all_released(b, MEMBERS, LKVFENCE_OUTCOME_DRAINED, CQE);
 }
 
+static u32 last_news(struct bench *b, u32 i)
+{
+	return b->rigs[i].news[b->rigs[i].nr_news - 1].bits;
+}
+
+static void test_L12_worst_outcome_weakest_evidence(void **state)
+{
+	struct bench *b = *state;
+
+	begin_members(b, MEMBERS, TAINT);
+	abort_(&b->rigs[0], b->g[0]);
+	assert_true(last_news(b, 0) & FENCE_NEWS_MEMBER);
+	assert_int_equal(decide(b, MEMBERS), GROUP_END);
+	assert_int_equal(drained(&b->rigs[0], b->g[0], 1), 0);
+	/* Who is behind it hears that there is something to decide. */
+	assert_int_equal(last_news(b, 0), FENCE_NEWS_MEMBER);
+	assert_int_equal(revoked(&b->rigs[1], b->g[1], 1, FLUSHED), 0);
+	assert_int_equal(decide(b, MEMBERS), GROUP_WAIT);
+	assert_int_equal(drained(&b->rigs[2], b->g[2], 1), 0);
+	assert_int_equal(decide(b, MEMBERS), GROUP_RELEASE);
+	all_released(b, MEMBERS, LKVFENCE_OUTCOME_REVOKED, CQE);
+}
+
 static void test_L12_L8_silent_member_until_its_deadline(void **state)
 {
 	struct bench *b = *state;
@@ -314,6 +337,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_L12_finished_when_all_are),
 		TEST(test_L12_one_early_end_ends_all),
+		TEST(test_L12_worst_outcome_weakest_evidence),
 		TEST(test_L12_L8_silent_member_until_its_deadline),
 		TEST(test_L12_L2_quarantine_holds_all),
 		TEST(test_L12_late_proof_in_quarantine),
