@@ -496,7 +496,10 @@ static void stat_sums(const struct lkvfence_stat *s)
 	agree(s->revokes_failed <= s->begun && s->revokes <= s->begun);
 	/* L7: what was released without proof had leases, and nothing else had. */
 	agree(!s->evidence[LKVFENCE_EVIDENCE_NONE]);
-	agree(s->evidence[LKVFENCE_EVIDENCE_TIMEOUT] >= s->released[LKVFENCE_OUTCOME_TIMEOUT]);
+	/* L12: but for the members of groups, which are told of the worst. */
+	agree(s->evidence[LKVFENCE_EVIDENCE_TIMEOUT] + s->joined >=
+	      s->released[LKVFENCE_OUTCOME_TIMEOUT]);
+	agree(s->transfers_gathered <= s->transfers_held && s->ended_by_group <= s->joined);
 }
 
 static void stat_gauges(const struct oracle *o, const struct lkvfence_stat *s,
