@@ -95,7 +95,7 @@ void crowd_peer(struct member *me, int fd)
 		.name = { 'p', '0' + crowd_pick(me, CROWD_PEERS) },
 	};
 	bool creates = p.op == LKVFENCE_PEER_OP_CONNECT;
-	const int *may = MAY(-ENOENT, -ESTALE);
+	const int *may;
 	uint32_t op = p.op;
 
 	if (op == LKVFENCE_PEER_OP_CONNECT)
@@ -106,12 +106,9 @@ void crowd_peer(struct member *me, int fd)
 		p.flags |= LKVFENCE_PEER_CREATE;
 		creates = true;
 	}
-	if (creates)
-		may = MAY(0);
-	else if (op == LKVFENCE_PEER_OP_LOOK)
-		may = MAY(-ENOENT);
-	else if (op == LKVFENCE_PEER_OP_PROBE)
-		may = MAY(-ENOENT, -EALREADY, -EAGAIN, -EBUSY);
+	may = creates ? MAY(0) : op == LKVFENCE_PEER_OP_LOOK ? MAY(-ENOENT) :
+	      op == LKVFENCE_PEER_OP_PROBE ? MAY(-ENOENT, -EALREADY, -EAGAIN, -EBUSY) :
+	      MAY(-ENOENT, -ESTALE);
 	if (!crowd_answer(me, LKVFENCE_IOC_PEER, sys(fd, LKVFENCE_IOC_PEER, &p), may))
 		return;
 	check_peer(me, &p);
