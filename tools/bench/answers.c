@@ -12,537 +12,27 @@
  * answered, half on another one.
  */
 #include <errno.h>
-#include <signal.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <lkvfence.h>
 #include "bench.h"
+#include "causes.h"
 #include "waiter.h"
 
-#define NAME		"bench-answers"
-#define PEER		"bench-answers"
-#define NR_SLOTS	64
 /* Of the transfer for which the crowd waits. */
 #define CROWD_SLOT	32
-#define CROWD_TAG	(1ULL << 32)
-#define SOURCE		100
+#define CROWD_TAG	(UINT64_MAX / 2)
 #define FEW_PULLS	1
-#define MAX_MEMBERS	8
 #define WARM_UP		10
-#define MS		1000000ULL
-#define HOUR		(3600000 * MS)
+/* Times that many pulls are answered at once. */
+#define BURSTS		11
 
-/* The shortest time that the module takes: it is over when the waiter sleeps. */
-#define SHORT		(10 * MS)
-
-/**
- * struct answer - an event, and what causes it
- * @name: for the table
- * @before: makes ready for one @cause, not measured; may be NULL
- * @cause: causes the event; sets @due where that isn't at once
- * @after: cleans up behind it, not measured; may be NULL
- * @on: the handle that is told
- * @type: of the event
- * @reason: of the event
- * @crowded: to be measured among many pulls, too
- */
-struct answer {
-	const char *name;
-	void (*before)(void);
-	void (*cause)(void);
-	void (*after)(void);
-	struct lkvfence **on;
-	uint32_t type;
-	uint32_t reason;
-	bool crowded;
-};
-
-static struct lkvfence *producer, *consumer, *bystander;
-/* The other ranks of a group, each with a region of its own. */
-static struct lkvfence *ranks[MAX_MEMBERS - 1];
-static uint64_t rank_generations[MAX_MEMBERS - 1];
-
-/* Each transfer has a tag of its own, so that none meets another's tombstone. */
-static uint64_t tag, generation, ticket, due;
-static uint64_t group_number, session;
 static uint32_t nr_crowd;
-
-static void check(int err, const char *what)
-{
-	if (err >= 0)
-		return;
-	errno = 0;
-	die("%s: %s", what, lkvfence_errmsg());
-}
-
-static struct lkvfence *open_region(const char *name)
-{
-	struct lkvfence_open open = {
-		.flags = LKVFENCE_OPEN_CREATE,
-		.slot_size = 65536,
-		.nr_slots = NR_SLOTS,
-		.mode = 0600,
-	};
-	struct lkvfence *f;
-
-	snprintf(open.name, sizeof(open.name), "%s", name);
-	check(lkvfence_open(&f, &open), "open");
-	return f;
-}
-
-/* What has been told already. */
-static void pass_over(struct lkvfence *f)
-{
-	struct lkvfence_event events[64];
-
-	while (lkvfence_events(f, events, 64, 0) > 0)
-		;
-}
-
-/*
- * Steps, of which causes are made
- */
-
-static uint64_t offer_by(struct lkvfence *f, uint64_t ttl_ns, uint32_t nr_sources)
-{
-	struct lkvfence_range range = { 0, 16 };
-	uint32_t source = 1;
-	struct lkvfence_begin b = {
-		.tag = ++tag,
-		.ranges = (uintptr_t)&range,
-		.sources = (uintptr_t)&source,
-		.nr_ranges = 1,
-		.nr_sources = nr_sources,
-		.ttl_ns = ttl_ns,
-	};
-
-	check(lkvfence_offer(f, &b), "offer");
-	return b.generation;
-}
-
-static void offer(void)
-{
-	generation = offer_by(producer, 0, 0);
-}
-
-static void ask(uint64_t of_tag, uint64_t exact, uint64_t unclaimed_ns, uint64_t timeout_ns)
-{
-	struct lkvfence_pull p = {
-		.flags = exact ? LKVFENCE_PULL_EXACT : 0,
-		.tag = of_tag,
-		.generation = exact,
-		.source = SOURCE,
-		.unclaimed_ns = unclaimed_ns,
-		.timeout_ns = timeout_ns,
-	};
-
-	check(lkvfence_pull(consumer, &p), "pull");
-	ticket = p.ticket;
-}
-
-static void pull(void)
-{
-	ask(tag, 0, HOUR, HOUR);
-}
-
-static void offer_pull(void)
-{
-	offer();
-	pull();
-}
-
-static void pull_unclaimed(void)
-{
-	tag++;
-	pull();
-}
-
-static void ready(void)
-{
-	struct lkvfence_ready r = { .generation = generation };
-
-	check(lkvfence_ready(producer, &r), "ready");
-}
-
-static void offer_ready(void)
-{
-	offer();
-	ready();
-}
-
-static void release(void)
-{
-	check(lkvfence_release(producer, generation), "release");
-}
-
-static void drain_release(void)
-{
-	check(lkvfence_drained(consumer, generation, SOURCE, LKVFENCE_EVIDENCE_SUCCESS_CQE),
-	      "drained");
-	release();
-}
-
-static void end(void)
-{
-	check(lkvfence_abort_generation(producer, generation), "abort");
-}
-
-static void offer_end(void)
-{
-	offer();
-	end();
-}
-
-static void end_by_tag(void)
-{
-	check(lkvfence_abort_tag(producer, tag), "abort");
-}
-
-static void end_early(void)
-{
-	check(lkvfence_abort_early(producer, tag, 0), "abort");
-}
-
-static void end_all(void)
-{
-	check(lkvfence_abort_all(producer, LKVFENCE_REASON_SHUTDOWN), "abort");
-}
-
-static void drop(void)
-{
-	check(lkvfence_drop(consumer, generation), "drop");
-}
-
-static void withdraw(void)
-{
-	check(lkvfence_withdraw(consumer, ticket), "withdraw");
-}
-
-/* Nothing is known of it but that it was. */
-static void pull_forgotten(void)
-{
-	ask(++tag, generation, HOUR, HOUR);
-}
-
-static void tell_producer(void)
-{
-	pass_over(producer);
-}
-
-/*
- * Producers that go
- */
-
-static struct lkvfence *leaving;
-static pid_t child;
-static int pipe_fd;
-
-static void offer_elsewhere(void)
-{
-	leaving = open_region(NAME);
-	generation = offer_by(leaving, 0, 0);
-	pull();
-}
-
-static void close_elsewhere(void)
-{
-	lkvfence_close(leaving);
-}
-
-/* It has the writing end of a pipe, and whatever it opens itself. */
-static void start_child(void (*does)(void))
-{
-	pid_t parent = getpid();
-	int ends[2];
-	char c;
-
-	if (pipe(ends))
-		die("pipe");
-	child = fork();
-	if (child < 0)
-		die("fork");
-	if (!child) {
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
-			_exit(1);
-		close(ends[0]);
-		if (does)
-			does();
-		if (write(ends[1], "", 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(ends[1]);
-	if (read(ends[0], &c, 1) != 1) {
-		errno = 0;
-		die("a process ended early");
-	}
-	pipe_fd = ends[0];
-}
-
-static void child_offers(void)
-{
-	struct lkvfence *f = open_region(NAME);
-
-	tag--;
-	offer_by(f, 0, 0);
-}
-
-static void start_producer(void)
-{
-	tag++;
-	start_child(child_offers);
-	pull();
-}
-
-static void start_nobody(void)
-{
-	start_child(NULL);
-}
-
-static void kill_child(void)
-{
-	if (kill(child, SIGKILL))
-		die("kill");
-}
-
-static void bury_child(void)
-{
-	waitpid(child, NULL, 0);
-	close(pipe_fd);
-}
-
-/*
- * Clocks
- */
-
-static void offer_for_short(void)
-{
-	struct lkvfence_query q = { .by = LKVFENCE_QUERY_GENERATION };
-
-	generation = offer_by(producer, SHORT, 1);
-	pull();
-	q.generation = generation;
-	check(lkvfence_query(producer, &q), "query");
-	due = q.deadline_ns;
-}
-
-static void drain_producer(void)
-{
-	check(lkvfence_drained(producer, generation, 1, LKVFENCE_EVIDENCE_SUCCESS_CQE),
-	      "drained");
-	pass_over(producer);
-}
-
-static void ready_for_short(void)
-{
-	struct lkvfence_ready r = { .generation = generation, .ttl_ns = SHORT };
-
-	check(lkvfence_ready(producer, &r), "ready");
-	due = r.deadline_ns;
-}
-
-static void pull_for_short(void)
-{
-	due = waiter_now() + SHORT;
-	ask(tag, 0, HOUR, SHORT);
-}
-
-static void pull_unclaimed_for_short(void)
-{
-	due = waiter_now() + SHORT;
-	ask(++tag, 0, SHORT, HOUR);
-}
-
-/*
- * Groups: the last to join is the producer's
- */
-
-static void group_of(uint32_t nr, uint32_t nr_sources)
-{
-	uint32_t i;
-
-	group_number++;
-	for (i = 0; i < nr - 1; i++) {
-		rank_generations[i] = offer_by(ranks[i], 0, 0);
-		check(lkvfence_join(ranks[i], rank_generations[i], group_number, nr), "join");
-	}
-	generation = offer_by(producer, 0, nr_sources);
-	check(lkvfence_join(producer, generation, group_number, nr), "join");
-}
-
-/* All but the first to join are done. */
-static void finish_most(uint32_t nr)
-{
-	uint32_t i;
-
-	group_of(nr, 0);
-	release();
-	for (i = 1; i < nr - 1; i++)
-		check(lkvfence_release(ranks[i], rank_generations[i]), "release");
-}
-
-static void finish_two(void)
-{
-	finish_most(2);
-}
-
-static void finish_eight(void)
-{
-	finish_most(MAX_MEMBERS);
-}
-
-static void finish_last(void)
-{
-	check(lkvfence_release(ranks[0], rank_generations[0]), "release");
-}
-
-static void join_two(void)
-{
-	group_of(2, 1);
-}
-
-static void end_member(void)
-{
-	check(lkvfence_abort_generation(ranks[0], rank_generations[0]), "abort");
-}
-
-static void pass_over_ranks(void)
-{
-	for (uint32_t i = 0; i < MAX_MEMBERS - 1; i++)
-		pass_over(ranks[i]);
-}
-
-/* The release follows the proof, by the group's own decision. */
-static void drain_member(void)
-{
-	struct lkvfence_event e;
-
-	check(lkvfence_drained(producer, generation, 1, LKVFENCE_EVIDENCE_SUCCESS_CQE),
-	      "drained");
-	if (lkvfence_events(producer, &e, 1, -1) != 1 || e.type != LKVFENCE_EVENT_RELEASED) {
-		errno = 0;
-		die("no release of a group was told");
-	}
-	pass_over_ranks();
-}
-
-/*
- * Peers
- */
-
-static void connect_by(struct lkvfence *f, uint32_t flags)
-{
-	struct lkvfence_peer p = {
-		.op = LKVFENCE_PEER_OP_CONNECT,
-		.flags = flags,
-		.name = PEER,
-		.session = ++session,
-	};
-
-	check(lkvfence_peer(f, &p), "peer");
-}
-
-static void new_session(void)
-{
-	connect_by(producer, 0);
-}
-
-static void fail_peer(void)
-{
-	check(lkvfence_peer_failed(producer, PEER, 0), "peer");
-}
-
-static void recover_peer(void)
-{
-	check(lkvfence_peer_recovered(producer, PEER, 0), "peer");
-}
-
-static void fail_peer_told(void)
-{
-	fail_peer();
-	pass_over(consumer);
-}
-
-static void recover_peer_told(void)
-{
-	recover_peer();
-	pass_over(consumer);
-}
-
-/*
- * The measurements
- */
-
-#define GRANTED		LKVFENCE_EVENT_GRANTED
-#define REFUSED		LKVFENCE_EVENT_REFUSED
-#define RELEASED	LKVFENCE_EVENT_RELEASED
-#define ENDED		LKVFENCE_EVENT_ENDED
-#define CHANGED		LKVFENCE_EVENT_PEER
-#define REASON(name)	LKVFENCE_REASON_##name
-
-static const struct answer calls[] = {
-	{ "granted: READY", offer_pull, ready, drain_release,
-	  &consumer, GRANTED, REASON(NONE), true },
-	{ "granted: PULL of what is READY", offer_ready, pull, drain_release,
-	  &consumer, GRANTED, REASON(NONE), true },
-	{ "aborted: ABORT by generation", offer_pull, end, tell_producer,
-	  &consumer, REFUSED, REASON(ABORTED), true },
-	{ "aborted: ABORT by tag", offer_pull, end_by_tag, tell_producer,
-	  &consumer, REFUSED, REASON(ABORTED), true },
-	{ "aborted: ABORT before the offer", pull_unclaimed, end_early, NULL,
-	  &consumer, REFUSED, REASON(ABORTED), true },
-	{ "aborted: PULL that comes after it", offer_end, pull, tell_producer,
-	  &consumer, REFUSED, REASON(ABORTED), true },
-	{ "finished: RELEASE", offer_pull, release, NULL,
-	  &consumer, REFUSED, REASON(FINISHED), true },
-	{ "dropped by a consumer", offer_pull, drop, tell_producer,
-	  &consumer, REFUSED, REASON(DROPPED), true },
-	{ "withdrawn", offer_pull, withdraw, release,
-	  &consumer, REFUSED, REASON(WITHDRAWN), true },
-	{ "unknown: PULL of a generation that is over", offer_end, pull_forgotten,
-	  tell_producer, &consumer, REFUSED, REASON(UNKNOWN), true },
-	{ "orphaned: the producer's handle is closed", offer_elsewhere, close_elsewhere,
-	  NULL, &consumer, REFUSED, REASON(ORPHANED), true },
-	{ "orphaned: the producer is killed", start_producer, kill_child, bury_child,
-	  &consumer, REFUSED, REASON(ORPHANED), false },
-	{ "group of 2: the last RELEASE", finish_two, finish_last, pass_over_ranks,
-	  &producer, RELEASED, REASON(FINISHED), true },
-	{ "group of 8: likewise, the last one told", finish_eight, finish_last,
-	  pass_over_ranks, &producer, RELEASED, REASON(FINISHED), true },
-	{ "group of 2: the other member's ABORT", join_two, end_member, drain_member,
-	  &producer, ENDED, REASON(ABORTED), true },
-	{ "peer: failed", NULL, fail_peer, recover_peer_told,
-	  &consumer, CHANGED, REASON(FAILED), false },
-	{ "peer: recovered", fail_peer_told, recover_peer, NULL,
-	  &consumer, CHANGED, REASON(NONE), false },
-	{ "peer: a new session", NULL, new_session, NULL,
-	  &consumer, CHANGED, REASON(NONE), false },
-};
-
-/* It answers whoever waits, so it can't be among others. */
-static const struct answer alone[] = {
-	{ "aborted: ABORT of all", offer_pull, end_all, tell_producer,
-	  &consumer, REFUSED, REASON(SHUTDOWN), false },
-};
-
-static const struct answer clocks[] = {
-	{ "expired: its time to live", NULL, offer_for_short, drain_producer,
-	  &consumer, REFUSED, REASON(EXPIRED), true },
-	{ "expired: READY's time to live, told to the producer", offer, ready_for_short,
-	  NULL, &producer, RELEASED, REASON(EXPIRED), true },
-	{ "unknown: nobody offers it", NULL, pull_unclaimed_for_short, NULL,
-	  &consumer, REFUSED, REASON(UNKNOWN), true },
-	{ "deadline of the pull", offer, pull_for_short, release,
-	  &consumer, REFUSED, REASON(DEADLINE), true },
-};
 
 static double answer_once(const struct answer *a)
 {
@@ -552,7 +42,7 @@ static double answer_once(const struct answer *a)
 	if (a->before)
 		a->before();
 	waiter_arm(WAITER_EVENT, *a->on, -1);
-	due = 0;
+	causes_due = 0;
 	start = waiter_now();
 	a->cause();
 	seen = waiter_seen(&event);
@@ -563,7 +53,7 @@ static double answer_once(const struct answer *a)
 	}
 	if (a->after)
 		a->after();
-	return (double)seen - (double)(due ?: start);
+	return (double)seen - (double)(causes_due ?: start);
 }
 
 static struct stats answer_stats(const struct answer *a, uint32_t repeat)
@@ -617,8 +107,7 @@ static double death_once(void)
 	struct lkvfence_event event;
 	uint64_t start, seen;
 
-	start_nobody();
-	waiter_arm(WAITER_FD, NULL, pipe_fd);
+	waiter_arm(WAITER_FD, NULL, start_nobody());
 	start = waiter_now();
 	kill_child();
 	seen = waiter_seen(&event);
@@ -721,58 +210,29 @@ static void measure_all(const struct answer *a, uint32_t nr, struct stats *stats
 	}
 }
 
-static void open_all(void)
-{
-	char name[32];
-
-	producer = open_region(NAME);
-	consumer = open_region(NAME);
-	bystander = open_region(NAME);
-	for (uint32_t i = 0; i < MAX_MEMBERS - 1; i++) {
-		snprintf(name, sizeof(name), NAME "-%u", i);
-		ranks[i] = open_region(name);
-	}
-	connect_by(consumer, LKVFENCE_PEER_WATCH);
-	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (event_fd < 0 || timer_fd < 0)
-		die("setting up the answers");
-}
-
-static void close_all(void)
-{
-	close(event_fd);
-	close(timer_fd);
-	for (uint32_t i = 0; i < MAX_MEMBERS - 1; i++)
-		lkvfence_close(ranks[i]);
-	lkvfence_close(bystander);
-	lkvfence_close(consumer);
-	lkvfence_close(producer);
-}
-
 static void among_few(struct stats *stats, struct stats *late, uint32_t repeat)
 {
-	struct stats futex, all;
+	struct stats futex, of_all;
 	uint32_t i;
 
 	report_group("who waits is told, from the cause; %u other pull waits", FEW_PULLS);
 	futex = yardstick("for comparison: a futex wakes a thread", futex_once, repeat);
 	yardstick("for comparison: an eventfd, by poll and read", eventfd_once, repeat);
 	yardstick("for comparison: a process is killed, its pipe ends", death_once, repeat);
-	measure_all(alone, ARRAY_SIZE(alone), &all, false, repeat);
+	measure_all(&all, 1, &of_all, false, repeat);
 	offer_crowd();
 	crowd(FEW_PULLS);
-	measure_all(calls, ARRAY_SIZE(calls), stats, false, repeat);
+	measure_all(calls, NR_CALLS, stats, false, repeat);
 	must_wait(FEW_PULLS);
 
 	report_group("the same, against the futex");
-	add_ratio(alone[0].name, &all, &futex);
-	for (i = 0; i < ARRAY_SIZE(calls); i++)
+	add_ratio(all.name, &of_all, &futex);
+	for (i = 0; i < NR_CALLS; i++)
 		add_ratio(calls[i].name, &stats[i], &futex);
 
 	report_group("from when it was due; %u other pull waits", FEW_PULLS);
 	yardstick("for comparison: a timerfd, by poll and read", timerfd_once, repeat);
-	measure_all(clocks, ARRAY_SIZE(clocks), late, false, repeat);
+	measure_all(clocks, NR_CLOCKS, late, false, repeat);
 }
 
 static void ratios(const struct answer *a, uint32_t nr, const struct stats *many,
@@ -786,28 +246,129 @@ static void ratios(const struct answer *a, uint32_t nr, const struct stats *many
 
 static void among_many(const struct stats *stats, const struct stats *late, uint32_t repeat)
 {
-	struct stats many[ARRAY_SIZE(calls)], many_late[ARRAY_SIZE(clocks)];
+	struct stats many[NR_CALLS], many_late[NR_CLOCKS];
 
 	report_group("who waits is told; %u other pulls wait", nr_crowd);
-	measure_all(calls, ARRAY_SIZE(calls), many, true, repeat);
+	measure_all(calls, NR_CALLS, many, true, repeat);
 	report_group("from when it was due; %u other pulls wait", nr_crowd);
-	measure_all(clocks, ARRAY_SIZE(clocks), many_late, true, repeat);
+	measure_all(clocks, NR_CLOCKS, many_late, true, repeat);
 	must_wait(nr_crowd);
 	report_group("%u other pulls wait, against %u", nr_crowd, FEW_PULLS);
-	ratios(calls, ARRAY_SIZE(calls), many, stats);
-	ratios(clocks, ARRAY_SIZE(clocks), many_late, late);
+	ratios(calls, NR_CALLS, many, stats);
+	ratios(clocks, NR_CLOCKS, many_late, late);
+}
+
+/*
+ * Bursts: many that are answered by one call, ours as the last
+ */
+
+static uint32_t nr_burst;
+
+static void others_pull(uint64_t step)
+{
+	for (uint32_t i = 1; i < nr_burst; i++) {
+		struct lkvfence_pull p = {
+			.tag = tag,
+			.source = SOURCE + i,
+			.unclaimed_ns = HOUR,
+			.timeout_ns = HOUR,
+		};
+
+		check(lkvfence_pull(bystander, &p), "pull");
+		tag += step;
+	}
+	pull();
+}
+
+static void all_pull(void)
+{
+	offer();
+	others_pull(0);
+}
+
+/* Each for a tag of its own; ours is the highest. */
+static void all_pull_unclaimed(void)
+{
+	tag++;
+	others_pull(1);
+}
+
+static void pass_over_both(void)
+{
+	pass_over(producer);
+	pass_over(bystander);
+}
+
+static void all_drain(void)
+{
+	pass_over(bystander);
+	for (uint32_t i = 0; i < nr_burst; i++)
+		check(lkvfence_drained(consumer, generation, SOURCE + i,
+				       LKVFENCE_EVIDENCE_SUCCESS_CQE), "drained");
+	release();
+}
+
+static void burst(const char *what, const struct answer *a, uint32_t nr)
+{
+	struct stats one, many, each = { .repeat = BURSTS };
+	static char names[3][64];
+	static uint32_t i;
+
+	nr_burst = 1;
+	one = answer_stats(a, BURSTS);
+	nr_burst = nr;
+	many = answer_stats(a, BURSTS);
+	each.median = (many.median - one.median) / (nr - 1);
+	each.min = (many.min - one.min) / (nr - 1);
+	snprintf(names[i], sizeof(names[i]), "%s (1 to %u)", what, nr);
+	report_add(names[i++], UNIT_COST_EACH, &each, 0);
+}
+
+static void bursts(uint32_t nr)
+{
+	static const struct answer by_ready = {
+		"READY", all_pull, ready, all_drain,
+		&consumer, LKVFENCE_EVENT_GRANTED, LKVFENCE_REASON_NONE, false
+	};
+	static const struct answer by_end = {
+		"ABORT", all_pull, end, pass_over_both,
+		&consumer, LKVFENCE_EVENT_REFUSED, LKVFENCE_REASON_ABORTED, false
+	};
+	static const struct answer by_all = {
+		"ABORT of all", all_pull_unclaimed, end_all, pass_over_both,
+		&consumer, LKVFENCE_EVENT_REFUSED, LKVFENCE_REASON_SHUTDOWN, false
+	};
+	struct lkvfence_info info = { 0 };
+
+	if (nr < 2)
+		return;
+	check(lkvfence_info(&info), "info");
+	report_group("one more pull, answered by the same call before");
+	burst("READY", &by_ready, nr < info.max_leases ? nr : info.max_leases);
+	burst("ABORT", &by_end, nr);
+	burst("ABORT of all", &by_all, nr);
 }
 
 void answers(const struct options *options)
 {
-	struct stats stats[ARRAY_SIZE(calls)], late[ARRAY_SIZE(clocks)];
+	struct stats stats[NR_CALLS], late[NR_CLOCKS];
 	uint32_t repeat = options->repeat / 5 + 1;
 
-	open_all();
+	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (event_fd < 0 || timer_fd < 0)
+		die("setting up the answers");
+	causes_open();
 	waiter_start();
 	among_few(stats, late, repeat);
 	crowd(options->pulls);
 	among_many(stats, late, repeat);
+	/* The crowd goes with its handles. */
+	causes_close();
+	causes_open();
+	bursts(options->pulls);
 	waiter_stop();
-	close_all();
+	causes_close();
+	close(event_fd);
+	close(timer_fd);
 }

@@ -9,6 +9,7 @@
  *   orphans.c   the same among sources whose handle is gone
  *   latency.c   how long slots stay out after the last write
  *   answers.c   how soon who waits for a pull, a group or a peer is told
+ *   causes.c    each way to tell them
  *   waiter.c    the thread that waits there
  *   verbs.c     queue pairs, for orphans.c and latency.c
  *   report.c    the table and the JSON file

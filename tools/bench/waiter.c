@@ -4,7 +4,6 @@
  * that is asleep before the cause, is woken by it, and reads the clock when it has
  * in its hands what it was told. Who caused it goes to sleep as soon as it can.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
