@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * How soon an answer is there: from the moment before the call that causes it to
- * that in which a sleeping thread has read the event. What a futex takes to wake
- * the same thread, in the same run, is the yardstick.
+ * that in which a sleeping thread has read the event (waiter.c). What a futex takes
+ * to wake the same thread, in the same run, is the yardstick.
  *
  * Where the cause is a clock, it is the time from what the module said was due, or
  * for a pull's own times from the moment before PULL plus what it asked for.
  *
  * Then those that matter again, among many pulls that wait: half of them for tags
  * nobody offers, half for one transfer that isn't ready; half on the handle that is
- * answered, half on another one.
+ * answered, half on another one. Last, what each pull costs that one call answers
+ * before ours.
  */
-#include <errno.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,7 +218,7 @@ static void among_few(struct stats *stats, struct stats *late, uint32_t repeat)
 	report_group("who waits is told, from the cause; %u other pull waits", FEW_PULLS);
 	futex = yardstick("for comparison: a futex wakes a thread", futex_once, repeat);
 	yardstick("for comparison: an eventfd, by poll and read", eventfd_once, repeat);
-	yardstick("for comparison: a process is killed, its pipe ends", death_once, repeat);
+	yardstick("for comparison: a process is killed, and its pipe ends", death_once, repeat);
 	measure_all(&all, 1, &of_all, false, repeat);
 	offer_crowd();
 	crowd(FEW_PULLS);

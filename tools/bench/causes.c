@@ -227,8 +227,7 @@ static void start_child(void (*does)(void))
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 			_exit(1);
 		close(ends[0]);
-		if (does)
-			does();
+		does();
 		if (write(ends[1], "", 1) != 1)
 			_exit(1);
 		for (;;)
@@ -257,9 +256,14 @@ static void start_producer(void)
 	pull();
 }
 
+static void child_opens(void)
+{
+	open_region(NAME);
+}
+
 int start_nobody(void)
 {
-	start_child(NULL);
+	start_child(child_opens);
 	return pipe_fd;
 }
 

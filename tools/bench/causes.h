@@ -64,7 +64,7 @@ void release(void);
 void end(void);
 void end_all(void);
 
-/* A process that does nothing; its pipe, which it ends with its life. */
+/* A process with a handle, that does nothing; its pipe, which ends with it. */
 int start_nobody(void);
 void kill_child(void);
 void bury_child(void);

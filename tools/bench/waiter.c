@@ -2,7 +2,8 @@
 /*
  * The other end of a latency: a thread of this process, on the same processor,
  * that is asleep before the cause, is woken by it, and reads the clock when it has
- * in its hands what it was told. Who caused it goes to sleep as soon as it can.
+ * in its hands what it was told. It has a priority above all others', so that it
+ * runs when it is woken, and not now and then only when who woke it sleeps.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,8 +76,12 @@ static void wait_for_fd(void)
 
 static void *waiter_main(void *arg)
 {
+	const struct sched_param above = { .sched_priority = 1 };
 	char path[64];
 
+	errno = pthread_setschedparam(pthread_self(), SCHED_FIFO, &above);
+	if (errno)
+		die("priority");
 	snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", syscall(SYS_gettid));
 	stat_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (stat_fd < 0)
