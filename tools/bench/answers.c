@@ -210,9 +210,9 @@ static void measure_all(const struct answer *a, uint32_t nr, struct stats *stats
 	}
 }
 
-static void among_few(struct stats *stats, struct stats *late, uint32_t repeat)
+static void among_few(struct stats *stats, uint32_t repeat)
 {
-	struct stats futex, of_all;
+	struct stats futex, of_all, late[NR_CLOCKS];
 	uint32_t i;
 
 	report_group("who waits is told, from the cause; %u other pull waits", FEW_PULLS);
@@ -235,16 +235,7 @@ static void among_few(struct stats *stats, struct stats *late, uint32_t repeat)
 	measure_all(clocks, NR_CLOCKS, late, false, repeat);
 }
 
-static void ratios(const struct answer *a, uint32_t nr, const struct stats *many,
-		   const struct stats *few)
-{
-	for (uint32_t i = 0; i < nr; i++) {
-		if (a[i].crowded)
-			add_ratio(a[i].name, &many[i], &few[i]);
-	}
-}
-
-static void among_many(const struct stats *stats, const struct stats *late, uint32_t repeat)
+static void among_many(const struct stats *stats, uint32_t repeat)
 {
 	struct stats many[NR_CALLS], many_late[NR_CLOCKS];
 
@@ -254,8 +245,10 @@ static void among_many(const struct stats *stats, const struct stats *late, uint
 	measure_all(clocks, NR_CLOCKS, many_late, true, repeat);
 	must_wait(nr_crowd);
 	report_group("%u other pulls wait, against %u", nr_crowd, FEW_PULLS);
-	ratios(calls, NR_CALLS, many, stats);
-	ratios(clocks, NR_CLOCKS, many_late, late);
+	for (uint32_t i = 0; i < NR_CALLS; i++) {
+		if (calls[i].crowded)
+			add_ratio(calls[i].name, &many[i], &stats[i]);
+	}
 }
 
 /*
@@ -351,7 +344,7 @@ static void bursts(uint32_t nr)
 
 void answers(const struct options *options)
 {
-	struct stats stats[NR_CALLS], late[NR_CLOCKS];
+	struct stats stats[NR_CALLS];
 	uint32_t repeat = options->repeat / 5 + 1;
 
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -360,9 +353,9 @@ void answers(const struct options *options)
 		die("setting up the answers");
 	causes_open();
 	waiter_start();
-	among_few(stats, late, repeat);
+	among_few(stats, repeat);
 	crowd(options->pulls);
-	among_many(stats, late, repeat);
+	among_many(stats, repeat);
 	/* The crowd goes with its handles. */
 	causes_close();
 	causes_open();

@@ -515,7 +515,7 @@ const struct answer calls[NR_CALLS] = {
 };
 
 const struct answer all = {
-	"aborted: ABORT of all", offer_pull, end_all, tell_producer,
+	"aborted: ABORT of all (no other waits)", offer_pull, end_all, tell_producer,
 	&consumer, REFUSED, REASON(SHUTDOWN), false
 };
 

@@ -100,7 +100,7 @@ void report_print(const struct machine *machine)
 		printf("Instructions, of user space and kernel, counted by the clock (1 ns is one).\n");
 	else
 		printf("NANOSECONDS, NOT INSTRUCTIONS: not run by `make bench`; budgets don't apply.\n");
-	printf("Taken off each: %.0f, the cost of reading the clock and of an empty call.\n",
+	printf("Taken off each operation, not off latencies: %.0f, the cost of reading the clock and of an empty call.\n",
 	       measure_overhead());
 	printf("Memory is %scharged to a cgroup.\n", machine->charged ? "" : "NOT ");
 	printf("\n%-*s %10s %10s %10s %10s\n", WIDTH, "", "median", "least", "99 %", "at most");
