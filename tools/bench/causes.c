@@ -70,7 +70,7 @@ static uint64_t offer_by(struct lkvfence *f, uint64_t ttl_ns, uint32_t nr_source
 	struct lkvfence_range range = { 0, 16 };
 	uint32_t source = 1;
 	struct lkvfence_begin b = {
-		.tag = ++tag,
+		.tag = tag + 1,
 		.ranges = (uintptr_t)&range,
 		.sources = (uintptr_t)&source,
 		.nr_ranges = 1,
@@ -78,6 +78,7 @@ static uint64_t offer_by(struct lkvfence *f, uint64_t ttl_ns, uint32_t nr_source
 		.ttl_ns = ttl_ns,
 	};
 
+	tag++;
 	check(lkvfence_offer(f, &b), "offer");
 	return b.generation;
 }
@@ -404,9 +405,10 @@ static void connect_by(struct lkvfence *f, uint32_t flags)
 		.op = LKVFENCE_PEER_OP_CONNECT,
 		.flags = flags,
 		.name = PEER,
-		.session = ++session,
+		.session = session + 1,
 	};
 
+	session++;
 	check(lkvfence_peer(f, &p), "peer");
 }
 
