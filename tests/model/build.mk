@@ -4,7 +4,7 @@
 #   make check-orders-short    some seconds
 #   make check-orders          some minutes, with long random walks
 #   make check-orders-teeth    the driver, and the unit tests, find damages
-#                              done to fence.c and pull.c; half an hour
+#                              done to fence.c, pull.c and group.h; half an hour
 #
 # All print TAP. A failure prints the events that led to it.
 
