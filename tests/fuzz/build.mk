@@ -33,7 +33,7 @@ FUZZ_FLAVOUR_asan := -fsanitize=address,undefined -fno-sanitize=alignment,pointe
 FUZZ_FLAVOUR_msan := -fsanitize=memory
 FUZZ_FLAVOUR_cov  := -fprofile-instr-generate -fcoverage-mapping
 FUZZ_HARNESS := fuzz fuzz_sources fuzz_pulls fuzz_peers judge judge_sources judge_pulls judge_groups \
-	mirror mirror_end mirror_query mirror_sources mirror_pulls mirror_peers mirror_state shim/shim shim/time shim/qps
+	mirror mirror_end mirror_query mirror_sources mirror_pulls mirror_peers mirror_state shim/shim shim/files shim/time shim/qps
 FUZZ_ORACLE := oracle sources
 
 FUZZ_DEPS := $(wildcard kmod/*.h tests/fuzz/*.h tests/fuzz/shim/*.h tests/shim/linux/*.h \

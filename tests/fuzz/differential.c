@@ -78,14 +78,14 @@ static bool emptied(struct lkvfence *f)
 bool empty_once(const char *name)
 {
 	struct lkvfence *f;
-	bool done;
+	bool nothing;
 
 	if (!region_exists(name))
 		return true;
 	f = region(name, 0);
-	done = emptied(f);
+	nothing = emptied(f);
 	lkvfence_close(f);
-	return done;
+	return nothing;
 }
 
 /* Leases that nobody can prove any more wait for their deadline (L4). */
