@@ -184,8 +184,8 @@ void crowd_release(struct member *me, int fd, uint64_t generation)
 	int err = sys(fd, LKVFENCE_IOC_RELEASE, &a);
 
 	if (!answer(me, LKVFENCE_IOC_RELEASE, err, MAY(-EBUSY, -ESTALE))) {
-		never(me, err == -EBUSY && !a.flags && !a.leases_out && !crowd_joined(me, generation),
-		      "EBUSY with no lease out");
+		never(me, err == -EBUSY && !a.flags && !a.leases_out &&
+		      !crowd_joined(me, generation), "EBUSY with no lease out");
 		return;
 	}
 	/* L2 */

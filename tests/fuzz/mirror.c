@@ -267,7 +267,8 @@ static void do_take(struct mirror_region *r, const struct call *c)
 	if (!wrong && r->blind)
 		return;
 	/* Who is healthy isn't known here; it is asked first, and nothing else happens then. */
-	if (!wrong && healthy && mirror_wrong(c->err) & (WRONG_HOST_DOWN | WRONG_NO_HOST | WRONG_MEMORY))
+	if (!wrong && healthy &&
+	    mirror_wrong(c->err) & (WRONG_HOST_DOWN | WRONG_NO_HOST | WRONG_MEMORY))
 		return;
 	if (!wrong)
 		wrong = mirror_lookup(&r->o, a->generation);
