@@ -28,7 +28,7 @@ e2e-programs: demo-build
 
 demo: demo-build
 	@rm -f $(B)/demo/result.json
-	tests/vm/run --kernel $(DEMO_KERNEL) --timeout 900 -- \
+	tests/vm/run --kernel $(DEMO_KERNEL) --timeout 900 -- sh -c 'modprobe rdma_ucm; exec "$$@"' demo \
 		$(B)/demo/lkvfence-demo --json $(B)/demo/result.json $(DEMO_FLAGS)
 
 -include $(DEMO_OBJ:.o=.d)

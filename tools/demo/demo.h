@@ -168,7 +168,7 @@ struct ibv_mr *rdma_register(struct rdma *rdma, size_t size, int access);
 struct ibv_qp *rdma_qp(struct rdma *rdma, struct ibv_cq *cq, uint32_t depth);
 void rdma_end(struct rdma *rdma, struct ibv_qp *qp, struct ibv_mr *pool, struct rdma_end *end);
 void rdma_connect_qp(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *self,
-		  const struct rdma_end *peer);
+		     const struct rdma_end *peer);
 void rdma_write(struct rdma_batch *batch, struct ibv_mr *from, const void *local, uint32_t len,
 		uint64_t remote, uint32_t rkey, uint64_t id);
 void rdma_read(struct rdma_batch *batch, struct ibv_mr *to, void *local, uint32_t len,
@@ -246,7 +246,7 @@ bool pull_main(const struct options *opt, struct pull_row rows[2]);
 struct peer_row {
 	uint32_t before, after;		/* launches that went, while it was well */
 	uint32_t tried, refused, waited; /* launches while it was dead */
-	double refused_ms;		/* the longest time until a refusal */
+	double half_ms, refused_ms;	/* until a refusal: half of them at most, and all */
 	double least_ms, waited_ms;	/* until a failure, at least and at most */
 	bool stayed;			/* healthy, when a request of its own fault failed */
 	uint32_t in_vain;		/* probes */

@@ -211,6 +211,7 @@ static void json_peer(FILE *file, const struct peer_row rows[2])
 		fprintf(file, "%s\n    \"%s\": { \"before\": %u, \"tried\": %u, \"refused\": %u,",
 			table ? "," : "", table ? "table" : "control", row->before, row->tried,
 			row->refused);
+		fprintf(file, " \"refused_ms\": %.3f,", row->half_ms);
 		fprintf(file, " \"refused_max_ms\": %.3f, \"waited\": %u, \"waited_min_ms\": %.3f,",
 			row->refused_ms, row->waited, row->least_ms);
 		fprintf(file, " \"waited_max_ms\": %.3f, \"slots_lost\": %u }", row->waited_ms,

@@ -117,7 +117,7 @@ static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 }
 
 void rdma_connect_qp(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *self,
-		  const struct rdma_end *peer)
+		     const struct rdma_end *peer)
 {
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT,
