@@ -19,7 +19,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -39,7 +38,7 @@
 #define PROBE_MS	200U
 #define IN_VAIN		2U		/* probes, before the prefill is started anew */
 /* What the prefill of a session has in its memory. */
-#define PATTERN(session) (0xa0 + (int)(session))
+#define PATTERN(session) (0xa0 + (session))
 
 struct launch {
 	uint64_t generation;
@@ -60,7 +59,7 @@ struct act {
 	int fds[2];
 
 	/* the session, from 1 */
-	uint64_t session;
+	uint32_t session;
 	struct ibv_qp *qps[LANES];
 	struct rdma_end theirs;
 	struct lkvfence_peer peer;
@@ -94,7 +93,7 @@ static void need(int err)
  */
 
 /* When it is told to begin, it has something to read, and answers probes, until it is killed. */
-static void prefill(const struct options *opt, struct act *a, uint64_t session, int fd)
+static void prefill(const struct options *opt, struct act *a, uint32_t session, int fd)
 {
 	struct msg mine = { .type = MSG_END };
 	struct lkvfence_responder *responder;
@@ -113,7 +112,7 @@ static void prefill(const struct options *opt, struct act *a, uint64_t session, 
 		die("no completion queue: %s", strerror(errno));
 	mr = rdma_register(&rdma, LANES * SLOT_SIZE, IBV_ACCESS_LOCAL_WRITE |
 			   IBV_ACCESS_REMOTE_READ);
-	memset(mr->addr, PATTERN(session), mr->length);
+	memset(mr->addr, (int)PATTERN(session), mr->length);
 	if (lkvfence_responder_start(&responder, (const struct sockaddr *)&a->address))
 		die("%s", lkvfence_probe_errmsg());
 	mine.request = lkvfence_responder_port(responder);
@@ -142,7 +141,7 @@ static void fork_prefills(const struct options *opt, struct act *a)
 	pid_t parent = getpid();
 	int pair[2];
 
-	for (int i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		wire_pair(pair);
 		fflush(NULL);
 		a->pids[i] = fork();
@@ -153,7 +152,7 @@ static void fork_prefills(const struct options *opt, struct act *a)
 			if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 				exit(1);
 			close(pair[0]);
-			prefill(opt, a, (uint64_t)i + 1, pair[1]);
+			prefill(opt, a, i + 1, pair[1]);
 		}
 		close(pair[1]);
 		a->fds[i] = pair[0];
@@ -424,7 +423,7 @@ static void come_back(struct act *a, struct lkvfence_prober *prober, struct peer
 	to = launch_all(a, 0, LAUNCHES, a->theirs.rkey);
 	row->after = to.good;
 	row->late_stale = lkvfence_peer_failed(a->fence, a->name, 1) == -ESTALE;
-	printf("  session %" PRIu64 ": %u launches of %u go; that session 1 has failed is %s\n",
+	printf("  session %u: %u launches of %u go; that session 1 has failed is %s\n",
 	       a->session, to.good, LAUNCHES, row->late_stale ? "refused as stale" : "BELIEVED");
 }
 
@@ -452,7 +451,7 @@ static void play(const struct options *opt, struct act *a, struct peer_row *row)
 	to = launch_all(a, 0, LAUNCHES, a->theirs.rkey);
 	row->before = to.good;
 	if (a->table) {
-		printf("  session %" PRIu64 ": %u launches of %u go\n", a->session, to.good, LAUNCHES);
+		printf("  session %u: %u launches of %u go\n", a->session, to.good, LAUNCHES);
 		wrong_key(a, row);
 		if (lkvfence_prober_start(&prober, &attr) || lkvfence_prober_add(prober, &peer))
 			die("%s", lkvfence_probe_errmsg());
@@ -528,7 +527,7 @@ static void print_row(const struct peer_row *row, bool table)
 		printf("%9s %9s ", "-", "-");
 	printf("%7u %9.0f ", row->waited, row->least_ms);
 	if (table)
-		printf("%11" PRIu64, (uint64_t)row->counted.recoveries);
+		printf("%11llu", row->counted.recoveries);
 	else
 		printf("%11s", "-");
 	printf(" %11u\n", row->slots_lost);
