@@ -53,7 +53,7 @@ static int fail_source(const struct lkvfence *f, int err,
 			"source: the queue pair belongs to another process: bind it in the process that created it, not in a child");
 	case -EPROTONOSUPPORT:
 		return lkvfence__fail(f, err,
-			"source: only RC and UC queue pairs can be bound");
+			"source: only RC and UC queue pairs of InfiniBand and RoCE can be bound");
 	case -ENOTCONN:
 		return lkvfence__fail(f, err,
 			"source: the queue pair is not connected (state RTR or RTS), or is being revoked: connect it first");

@@ -180,6 +180,7 @@ static void renamed_meanwhile(void)
 
 int main(void)
 {
+	take_down();
 	atexit(take_down);
 	need(!run("ip addr add " ADDRESS "/24 dev v1") &&
 	     !run("rdma link add " OTHER " type rxe netdev v1"), "another device");
