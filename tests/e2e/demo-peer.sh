@@ -48,8 +48,8 @@ moved peer_recoveries 1
 moved peer_refused 7
 [ "$(cat /sys/class/misc/lkvfence/peers_failed)" = 0 ]
 ok "none is failed" $?
-[ "$(grep -cE '^  without the table +8 +0 +- +8 +[0-9]+ +- +0$' "$table")" = 1 ] &&
-	[ "$(grep -cE '^  with the table +8 +7 +[0-9.]+ +1 +[0-9]+ +1 +0$' "$table")" = 1 ]
+[ "$(grep -cE '^  without the table +8 +0 +- +- +8 +[0-9]+ +- +0$' "$table")" = 1 ] &&
+	[ "$(grep -cE '^  with the table +8 +7 +[0-9.]+ +[0-9.]+ +1 +[0-9]+ +1 +0$' "$table")" = 1 ]
 ok "so says the table" $?
 awk 'length > 100 { long = 1 } END { exit long || NR < 10 }' "$table"
 ok "no line is longer than 100 columns" $?
