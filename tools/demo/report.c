@@ -206,16 +206,16 @@ static void json_peer(FILE *file, const struct peer_row rows[2])
 
 	fprintf(file, ",\n  \"peer\": {");
 	for (int table = 0; table < 2; table++) {
-		const struct peer_row *row = rows + table;
+		const struct peer_row *r = rows + table;
 
 		fprintf(file, "%s\n    \"%s\": { \"before\": %u, \"tried\": %u, \"refused\": %u,",
-			table ? "," : "", table ? "table" : "control", row->before, row->tried,
-			row->refused);
-		fprintf(file, " \"refused_ms\": %.3f,", row->half_ms);
+			table ? "," : "", table ? "table" : "control", r->before, r->tried,
+			r->refused);
+		fprintf(file, " \"refused_ms\": %.3f,", r->half_ms);
 		fprintf(file, " \"refused_max_ms\": %.3f, \"waited\": %u, \"waited_min_ms\": %.3f,",
-			row->refused_ms, row->waited, row->least_ms);
-		fprintf(file, " \"waited_max_ms\": %.3f, \"slots_lost\": %u }", row->waited_ms,
-			row->slots_lost);
+			r->refused_ms, r->waited, r->least_ms);
+		fprintf(file, " \"waited_max_ms\": %.3f, \"slots_lost\": %u }", r->waited_ms,
+			r->slots_lost);
 	}
 	fprintf(file, ",\n    \"stayed_healthy\": %s, \"new_generation\": %s, \"late_is_stale\": %s,",
 		rows[1].stayed ? "true" : "false", rows[1].new_generation ? "true" : "false",
