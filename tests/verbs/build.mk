@@ -11,12 +11,13 @@
 VT      := tests/verbs
 VT_B    := $(B)/tests/verbs
 VT_UNIT := $(patsubst $(VT)/unit/%.c,$(VT_B)/unit/%,$(wildcard $(VT)/unit/test_*.c))
+VT_FAKE := $(VT_B)/unit/fake.o $(VT_B)/unit/fake_region.o
 VT_VM   := $(patsubst $(VT)/%.c,$(VT_B)/%,$(filter-out $(VT)/rig.c,$(wildcard $(VT)/*.c)))
 VT_RUNS ?= 1000
 VT_NEEDS := libcmocka-dev libibverbs-dev ibverbs-providers
 
 .PHONY: check-verbs verbs-needs verbs-programs check-verbs-vm-6.1 check-verbs-vm-6.12 check-verbs-long
-.SECONDARY: $(VT_UNIT:=.o) $(VT_VM:=.o) $(VT_B)/unit/fake.o $(VT_B)/rig.o
+.SECONDARY: $(VT_UNIT:=.o) $(VT_VM:=.o) $(VT_FAKE) $(VT_B)/rig.o
 
 verbs-needs:
 	@tests/vm/need $(VT_NEEDS)
@@ -33,8 +34,8 @@ $(VT_B)/unit/%.o: $(VT)/unit/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Ilib/verbs $(CFLAGS) -gdwarf-4 -pthread -MMD -MP -c -o $@ $<
 
-# With neither libibverbs nor liblkvfence: fake.c stands for both.
-$(VT_UNIT): $(VT_B)/unit/%: $(VT_B)/unit/%.o $(VT_B)/unit/fake.o $(B)/lib/liblkvfence-verbs.a
+# With neither libibverbs nor liblkvfence: these stand for both.
+$(VT_UNIT): $(VT_B)/unit/%: $(VT_B)/unit/%.o $(VT_FAKE) $(B)/lib/liblkvfence-verbs.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lcmocka
 
 verbs-programs: verbs-needs

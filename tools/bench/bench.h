@@ -8,7 +8,10 @@
  *   fence.c     the operations of the fence
  *   orphans.c   the same among sources whose handle is gone
  *   latency.c   how long slots stay out after the last write
- *   verbs.c     queue pairs, for the last two
+ *   answers.c   how soon who waits for a pull, a group or a peer is told
+ *   causes.c    each way to tell them
+ *   waiter.c    the thread that waits there
+ *   verbs.c     queue pairs, for orphans.c and latency.c
  *   report.c    the table and the JSON file
  *
  * Under `qemu -icount shift=0` the guest's clock moves on by one nanosecond
@@ -28,6 +31,8 @@ struct options {
 	const char *json;
 	uint32_t repeat;
 	uint32_t holds;
+	uint32_t pulls;
+	const char *only;
 };
 
 /**
@@ -50,6 +55,7 @@ struct op {
 struct stats {
 	double median;
 	double min;
+	double p99;		/* 0: not taken */
 	uint32_t repeat;
 };
 
@@ -63,6 +69,8 @@ double measure_overhead(void);
 /* Is a nanosecond of this clock an instruction? */
 bool measure_counts_instructions(void);
 struct stats measure(const struct op *op, uint32_t repeat);
+/* What single times come to; nothing is taken off them. They are sorted. */
+struct stats measure_sort(double *took, uint32_t repeat);
 
 /* report.c */
 enum unit {
@@ -91,5 +99,6 @@ void baseline(const struct options *options);
 void fence(const struct options *options);
 void orphans(const struct options *options);
 void latency(const struct options *options);
+void answers(const struct options *options);
 
 #endif /* BENCH_H */

@@ -257,7 +257,7 @@ static void add_slope(const char *name, double budget, void (*run)(void),
 		      uint32_t repeat)
 {
 	const struct op op = { .name = name, .run = run };
-	struct stats low, high, each;
+	struct stats low, high, each = { 0 };
 
 	shape(few.ranges, few.slots, few.sources);
 	low = measure(&op, repeat);
@@ -389,7 +389,7 @@ static void among_few(struct stats *stats, uint32_t repeat)
 
 static void among_many(const struct stats *few, uint32_t repeat)
 {
-	struct stats many[ARRAY_SIZE(ops)], ratio;
+	struct stats many[ARRAY_SIZE(ops)], ratio = { 0 };
 	uint32_t i;
 
 	report_group("with %u holds alive", nr_holds);

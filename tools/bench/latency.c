@@ -328,13 +328,6 @@ static double one(struct end *end, struct lkvfence *f, enum way way)
 	return (double)end_ns - (double)start;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double one_connection(struct end *end, struct lkvfence *f, enum way way)
 {
 	const struct note note = { .way = RECONNECT };
@@ -352,7 +345,7 @@ static void measure_way(struct end *end, struct lkvfence *f, const char *name, e
 			uint32_t repeat)
 {
 	double *took = calloc(repeat, sizeof(*took));
-	struct stats stats = { .repeat = repeat };
+	struct stats stats;
 
 	if (!took)
 		die("no memory for %u repetitions", repeat);
@@ -360,9 +353,7 @@ static void measure_way(struct end *end, struct lkvfence *f, const char *name, e
 		one_connection(end, f, way);
 	for (uint32_t i = 0; i < repeat; i++)
 		took[i] = one_connection(end, f, way);
-	qsort(took, repeat, sizeof(*took), compare);
-	stats.median = took[repeat / 2];
-	stats.min = took[0];
+	stats = measure_sort(took, repeat);
 	report_add(name, UNIT_COST, &stats, 0);
 	free(took);
 }

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * lkvfence-bench [--json FILE] [--repeat N] [--holds N]
+ * lkvfence-bench [--json FILE] [--repeat N] [--holds N] [--pulls N] [--only PART]
+ *
+ *   --json FILE   write the results there, too
+ *   --repeat N    repetitions of an operation (2001); a fifth of that, and one, of
+ *                 an answer
+ *   --holds N     holds in the crowd (100000)
+ *   --pulls N     pulls in the crowd (10000)
+ *   --only PART   baseline, fence, orphans, latency or answers
  *
  * Prints what each operation costs, and writes the same as JSON. There is no
  * pass or fail in it: the exit status is 0 unless something could not be
@@ -55,15 +62,38 @@ static uint32_t number(const char *option, const char *text)
 	return value;
 }
 
+static const struct {
+	const char *name;
+	void (*run)(const struct options *options);
+} parts[] = {
+	{ "baseline", baseline },
+	{ "fence", fence },
+	{ "orphans", orphans },
+	{ "latency", latency },
+	{ "answers", answers },
+};
+
+static const char *known_part(const char *text)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!strcmp(text, parts[i].name))
+			return text;
+	}
+	errno = 0;
+	die("there is no part '%s'", text);
+}
+
 static struct options parse(int argc, char **argv)
 {
 	static const struct option known[] = {
 		{ "json", required_argument, NULL, 'j' },
 		{ "repeat", required_argument, NULL, 'r' },
 		{ "holds", required_argument, NULL, 'h' },
+		{ "pulls", required_argument, NULL, 'p' },
+		{ "only", required_argument, NULL, 'o' },
 		{ 0 },
 	};
-	struct options options = { .repeat = 2001, .holds = 100000 };
+	struct options options = { .repeat = 2001, .holds = 100000, .pulls = 10000 };
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -76,6 +106,12 @@ static struct options parse(int argc, char **argv)
 			break;
 		case 'h':
 			options.holds = number("holds", optarg);
+			break;
+		case 'p':
+			options.pulls = number("pulls", optarg);
+			break;
+		case 'o':
+			options.only = known_part(optarg);
 			break;
 		default:
 			exit(2);
@@ -152,10 +188,10 @@ int main(int argc, char **argv)
 	measure_calibrate(options.repeat);
 	machine.instructions = counts_instructions();
 
-	baseline(&options);
-	fence(&options);
-	orphans(&options);
-	latency(&options);
+	for (uint32_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!options.only || !strcmp(options.only, parts[i].name))
+			parts[i].run(&options);
+	}
 	report_print(&machine);
 	if (options.json)
 		report_json(&machine, options.json);

@@ -25,7 +25,7 @@ static uint64_t now(void)
 
 static int compare(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
@@ -44,10 +44,21 @@ static uint64_t time_one(const struct op *op)
 	return end - start;
 }
 
+struct stats measure_sort(double *took, uint32_t repeat)
+{
+	qsort(took, repeat, sizeof(*took), compare);
+	return (struct stats){
+		.median = (took[(repeat - 1) / 2] + took[repeat / 2]) / 2,
+		.min = took[0],
+		.p99 = took[(uint64_t)repeat * 99 / 100],
+		.repeat = repeat,
+	};
+}
+
 struct stats measure(const struct op *op, uint32_t repeat)
 {
-	uint64_t *took = calloc(repeat, sizeof(*took));
-	struct stats stats = { .repeat = repeat };
+	double *took = calloc(repeat, sizeof(*took));
+	struct stats stats;
 	uint32_t i;
 
 	if (!took)
@@ -55,11 +66,8 @@ struct stats measure(const struct op *op, uint32_t repeat)
 	for (i = 0; i < WARM_UP; i++)
 		time_one(op);
 	for (i = 0; i < repeat; i++)
-		took[i] = time_one(op);
-
-	qsort(took, repeat, sizeof(*took), compare);
-	stats.median = (took[(repeat - 1) / 2] + took[repeat / 2]) / 2.0 - overhead;
-	stats.min = took[0] - overhead;
+		took[i] = (double)time_one(op) - overhead;
+	stats = measure_sort(took, repeat);
 	free(took);
 	return stats;
 }

@@ -129,7 +129,7 @@ void orphans(const struct options *options)
 	};
 	static uint64_t generations[NR_SOURCES];
 	struct lkvfence_info info = { 0 };
-	struct stats before, after, ratio;
+	struct stats before, after, ratio = { 0 };
 	pid_t pid;
 
 	check(lkvfence_info(&info));

@@ -9,7 +9,7 @@
 #include <lkvfence.h>
 #include "bench.h"
 
-#define MAX_LINES	64
+#define MAX_LINES	192
 #define WIDTH		58
 
 struct line {
@@ -100,10 +100,10 @@ void report_print(const struct machine *machine)
 		printf("Instructions, of user space and kernel, counted by the clock (1 ns is one).\n");
 	else
 		printf("NANOSECONDS, NOT INSTRUCTIONS: not run by `make bench`; budgets don't apply.\n");
-	printf("Taken off each: %.0f, the cost of reading the clock and of an empty call.\n",
+	printf("Taken off each operation, not off latencies: %.0f, the cost of reading the clock and of an empty call.\n",
 	       measure_overhead());
 	printf("Memory is %scharged to a cgroup.\n", machine->charged ? "" : "NOT ");
-	printf("\n%-*s %10s %10s %10s\n", WIDTH, "", "median", "least", "at most");
+	printf("\n%-*s %10s %10s %10s %10s\n", WIDTH, "", "median", "least", "99 %", "at most");
 
 	for (i = 0; i < nr_lines; i++) {
 		const struct line *line = &lines[i];
@@ -115,6 +115,10 @@ void report_print(const struct machine *machine)
 		printf("  %-*s", WIDTH - 2, line->name);
 		print_number(line->unit, line->stats.median);
 		print_number(line->unit, line->stats.min);
+		if (line->stats.p99)
+			print_number(line->unit, line->stats.p99);
+		else if (budget)
+			printf(" %10s", "");
 		if (budget)
 			print_number(line->unit, budget);
 		if (is_above(machine, line)) {
@@ -140,6 +144,15 @@ static void json_string(FILE *f, const char *text)
 	fputc('"', f);
 }
 
+static void json_optional(FILE *f, const char *name, double value)
+{
+	fprintf(f, ", \"%s\": ", name);
+	if (value)
+		fprintf(f, "%.3f", value);
+	else
+		fputs("null", f);
+}
+
 static void json_line(FILE *f, const struct machine *machine,
 		      const struct line *line)
 {
@@ -151,12 +164,10 @@ static void json_line(FILE *f, const struct machine *machine,
 	json_string(f, line->group);
 	fputs(", \"unit\": ", f);
 	json_string(f, unit_name(machine, line->unit));
-	fprintf(f, ", \"median\": %.3f, \"min\": %.3f, \"budget\": ",
-		line->stats.median, line->stats.min);
-	if (budget)
-		fprintf(f, "%.3f", budget);
-	else
-		fputs("null", f);
+	fprintf(f, ", \"median\": %.3f, \"min\": %.3f", line->stats.median,
+		line->stats.min);
+	json_optional(f, "p99", line->stats.p99);
+	json_optional(f, "budget", budget);
 	fprintf(f, ", \"above_budget\": %s, \"repetitions\": %u}",
 		is_above(machine, line) ? "true" : "false", line->stats.repeat);
 }

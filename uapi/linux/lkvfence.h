@@ -1060,9 +1060,9 @@ struct lkvfence_qp {
  * Errors: EOPNOTSUPP without LKVFENCE_FEATURE_QP, also to UNBIND; ENODEV no such device in the
  * caller's network namespace; ENOENT no such QP; EPERM the QP is another
  * process's (or was inherited over fork(2)); EPROTONOSUPPORT it is not RC or
- * UC, or its device neither InfiniBand nor RoCE; ENOTCONN it isn't connected; EBUSY; EEXIST another handle has bound the
- * source; ENOSPC the region has max_sources; ERANGE nr_qps; EINVAL a QP named
- * twice. With UNBIND: ENOENT the source isn't bound; EPERM another handle has bound
+ * UC, or its device neither InfiniBand nor RoCE; ENOTCONN it isn't connected;
+ * EBUSY; EEXIST another handle has bound the source; ENOSPC the region has
+ * max_sources; ERANGE nr_qps; EINVAL a QP named twice. With UNBIND: ENOENT the source isn't bound; EPERM another handle has bound
  * it; EBUSY.
  */
 struct lkvfence_source {
