@@ -13,7 +13,7 @@ tool=$tmp/lkvfence
 export LC_ALL=C
 big=2000
 
-planned=37 count=0 failed=0 status=0
+planned=39 count=0 failed=0 status=0
 
 ok() {
 	count=$((count + 1))
@@ -110,7 +110,7 @@ run -j
 exits 0 && json '.regions | map({key: .name, value: .}) | from_entries | .scene.instant and .scene.slots_taken == 119
 	and .scene.transfers_alive == 7 and .scene.tickets == 1 and .scene.pulls_granted == 1 and .scene.transfers_held == 4 and .scene.handles == 1
 	and .scene.warnings == ["quarantined", "tainted"] and .big.transfers_alive == '$big' and .big.slots_taken == 3 * '$big'
-	and .private.slots_taken == 3'
+	and .private.slots_taken == 5 and .private.joined == 2 and .private.transfers_gathered == 1'
 ok "the same in JSON" $?
 json '.module.slots == (.regions | map(.slots) | add) and .module.transfers_alive == (.regions | map(.transfers_alive) | add)
 	and .module.begun == (.regions | map(.begun) | add) + '"$begun"
@@ -168,6 +168,14 @@ exits 0 && json 'length == 7 and (map(.state) | sort) == ["ended", "ended", "end
 		and .leases[0] == {"source": 20, "state": "drained", "evidence": "in_band"})
 	and (map(select(.tag == "1"))[0] | .held_ns == null and .deadline_in_ns == null and .pid == '"$scene"')
 	and (map(select(.tag == "4"))[0] | .quarantined and .deadline_in_ns < 0 and .leases[2].state == "failed")'
+ok "the same in JSON" $?
+run transfer --region private
+exits 0 && [ "$(wc -l <"$tmp/out")" -eq 3 ] && [ "$(grep -c grouped "$tmp/out")" -eq 2 ] &&
+	line "^private generation [0-9]+ tag 10 state ended grouped reason aborted .* held .* slots 1 \[10\] waiting for its group leases out 0 of 1 " &&
+	line "^private generation [0-9]+ tag 11 state ended grouped reason aborted .* slots 1 \[11\] waiting for 1 leases out 1 of 1 "
+ok "a group's members, and which of them waits for the others" $?
+run -j transfer --region private
+exits 0 && json 'map([.tag, .grouped, .gathered]) | sort == [["0", false, false], ["10", true, true], ["11", true, false]]'
 ok "the same in JSON" $?
 run transfer "${gen[held]}"
 exits 0 && [ "$(wc -l <"$tmp/out")" -eq 1 ] && line "^scene generation ${gen[held]} "

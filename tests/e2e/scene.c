@@ -4,7 +4,8 @@
  *
  *   scene    mode 0666; transfers waiting, ready, held, in quarantine, orphaned,
  *            and released in several ways; a pull that was granted, one that waits
- *   private  mode 0600; one transfer waiting
+ *   private  mode 0600; one transfer waiting, and two held in a group, of which one
+ *            waits for the other
  *   big      only with TRANSFERS: a million slots, and so many transfers
  *
  * Prints "NAME GENERATION" for each transfer of "scene", then "ready", and
@@ -188,6 +189,33 @@ static void released(struct lkvfence *f, uint64_t min)
 	tell("tainted", b.generation);
 }
 
+/* Tags 10 and 11, in slots behind those of fill(); by the end of 11 both end. */
+static void grouped(struct lkvfence *f, uint64_t max)
+{
+	struct lkvfence_abort a = { .timeout_ns = max };
+	uint64_t first = 0, tag;
+	uint32_t source = 1;
+
+	for (tag = 10; tag < 12; tag++) {
+		struct lkvfence_range range = { tag, 1 };
+		struct lkvfence_begin b = {
+			.tag = tag,
+			.ranges = (uintptr_t)&range,
+			.nr_ranges = 1,
+			.sources = (uintptr_t)&source,
+			.nr_sources = 1,
+		};
+
+		CHECK(lkvfence_begin(f, &b));
+		CHECK(lkvfence_join(f, b.generation, 7, 2));
+		first = first ? first : b.generation;
+		a.generation = b.generation;
+	}
+	CHECK(lkvfence_drained(f, first, source, LKVFENCE_EVIDENCE_SUCCESS_CQE));
+	CHECK(lkvfence_abort(f, &a));
+	await(f, first, LKVFENCE_EVENT_ENDED);
+}
+
 static void fill(struct lkvfence *f, unsigned int transfers)
 {
 	uint32_t source = 1;
@@ -234,6 +262,11 @@ static uint64_t clear(struct lkvfence *f)
 		lkvfence_force_release(f, q.generation);
 	}
 	CHECK(lkvfence_stat(f, &stat));
+	/* A group's members are released a moment after the last return. */
+	for (i = 0; stat.slots_taken && i < 60000; i++) {
+		usleep(1000);
+		CHECK(lkvfence_stat(f, &stat));
+	}
 	return stat.slots_taken;
 }
 
@@ -248,6 +281,7 @@ int main(int argc, char **argv)
 	scene = open_region("scene", 4096, 0666);
 	private = open_region("private", 64, 0600);
 	fill(private, 1);
+	grouped(private, info.timeout_max_ns);
 	if (argc > 1) {
 		big = open_region("big", 1000000, 0666);
 		fill(big, atoi(argv[1]));

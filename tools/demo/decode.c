@@ -368,7 +368,7 @@ static void connect_to_ranks(struct decode *d)
 		d->qps[i] = rdma_qp(&d->rdma, cq, 1);
 		rdma_end(&d->rdma, d->qps[i], d->mr, &mine.end);
 		wire_receive(d->rank_fds[i], &theirs, true);
-		rdma_connect(&d->rdma, d->qps[i], &mine.end, &theirs.end);
+		rdma_connect_qp(&d->rdma, d->qps[i], &mine.end, &theirs.end);
 		wire_send(d->rank_fds[i], &mine);
 	}
 }

@@ -143,6 +143,7 @@ struct rdma {
 	struct ibv_pd *pd;
 	union ibv_gid gid;
 	uint8_t gid_index;
+	uint8_t retries;		/* where there is no answer; 0: many */
 	enum ibv_mtu mtu;
 };
 
@@ -166,8 +167,8 @@ void rdma_open(struct rdma *rdma, const char *device);
 struct ibv_mr *rdma_register(struct rdma *rdma, size_t size, int access);
 struct ibv_qp *rdma_qp(struct rdma *rdma, struct ibv_cq *cq, uint32_t depth);
 void rdma_end(struct rdma *rdma, struct ibv_qp *qp, struct ibv_mr *pool, struct rdma_end *end);
-void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *self,
-		  const struct rdma_end *peer);
+void rdma_connect_qp(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *self,
+		     const struct rdma_end *peer);
 void rdma_write(struct rdma_batch *batch, struct ibv_mr *from, const void *local, uint32_t len,
 		uint64_t remote, uint32_t rkey, uint64_t id);
 void rdma_read(struct rdma_batch *batch, struct ibv_mr *to, void *local, uint32_t len,
@@ -241,6 +242,23 @@ struct pull_row {
 
 bool pull_main(const struct options *opt, struct pull_row rows[2]);
 
+/* peer.c: the fifth act, a prefill that dies and comes back */
+struct peer_row {
+	uint32_t before, after;		/* launches that went, while it was well */
+	uint32_t tried, refused, waited; /* launches while it was dead */
+	double half_ms, refused_ms;	/* until a refusal: half of them at most, and all */
+	double least_ms, waited_ms;	/* until a failure, at least and at most */
+	bool stayed;			/* healthy, when a request of its own fault failed */
+	uint32_t in_vain;		/* probes */
+	double back_ms;			/* from its start to its recovery */
+	bool new_generation;		/* with the new session */
+	bool late_stale;		/* a late word of the old session was refused */
+	struct lkvfence_peer counted;	/* the module's own books */
+	uint32_t slots_lost;
+};
+
+bool peer_main(const struct options *opt, struct peer_row rows[2], bool *played);
+
 /* report.c and story.c: what a run comes to, for people and for programs */
 struct tally {
 	uint32_t completed, aborted, corrupted;
@@ -262,6 +280,6 @@ void report_story(const struct options *opt, const struct plan *plan, struct boa
 		  uint32_t nr, uint32_t victim);
 void report_json(const struct options *opt, struct board * const *runs,
 		 const struct tally *tallies, uint32_t nr, const struct stuck_row *rows,
-		 uint32_t nr_rows, const struct pull_row *pulls);
+		 uint32_t nr_rows, const struct pull_row *pulls, const struct peer_row *peers);
 
 #endif /* DEMO_H */

@@ -44,6 +44,10 @@
  *
  * Pull mode: decode reads, and it is the prefill whose slots must stay. See pull.c.
  *
+ * THE FIFTH ACT
+ *
+ * A prefill dies, and who reads from it is refused until it is back. See peer.c.
+ *
  * Both runs have the same requests and the same hang-ups. Whether something
  * went wrong is judged by what decode read (read_slot() in decode.c), not by
  * anything that the fence says.
@@ -66,9 +70,9 @@ const char *who = "launcher";
 
 static const char usage[] =
 	"usage: lkvfence-demo [OPTION...]\n"
-	"  --both | --no-fence | --fence | --stuck | --pull\n"
-	"                    which runs: both, one of them, or the third or fourth act\n"
-	"                    (all)\n"
+	"  --both | --no-fence | --fence | --stuck | --pull | --peer\n"
+	"                    which runs: both, one of them, or the third, fourth or\n"
+	"                    fifth act (all)\n"
 	"  --requests N      requests of the trace (500)\n"
 	"  --hangups PERCENT clients that hang up in mid-transfer (10)\n"
 	"  --lost PERCENT    acknowledgements of aborts that get lost (5)\n"
@@ -235,7 +239,7 @@ static void choose_slot_size(struct options *opt)
 	free(plan);
 }
 
-enum { ALL, BOTH, NO_FENCE, FENCE, STUCK, PULL };
+enum { ALL, BOTH, NO_FENCE, FENCE, STUCK, PULL, PEER };
 
 static int options(struct options *opt, int argc, char **argv)
 {
@@ -264,7 +268,7 @@ static int options(struct options *opt, int argc, char **argv)
 		{ "speed", 1, NULL, 'n' },	{ "short", 1, NULL, 'n' },
 		{ "both", 0, NULL, 'b' },	{ "no-fence", 0, NULL, 'c' },
 		{ "fence", 0, NULL, 'f' },	{ "stuck", 0, NULL, 's' },
-		{ "pull", 0, NULL, 'p' },
+		{ "pull", 0, NULL, 'p' },		{ "peer", 0, NULL, 'e' },
 		{ "device", 1, NULL, 'd' },	{ "trace", 1, NULL, 't' },
 		{ "json", 1, NULL, 'j' },	{ "help", 0, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -290,6 +294,9 @@ static int options(struct options *opt, int argc, char **argv)
 			break;
 		case 'p':
 			runs = PULL;
+			break;
+		case 'e':
+			runs = PEER;
 			break;
 		case 'd':
 			opt->device = optarg;
@@ -342,10 +349,11 @@ int main(int argc, char **argv)
 	struct tally tallies[2];
 	struct stuck_row rows[STUCK_WAYS];
 	struct pull_row pulls[2];
+	struct peer_row peers[2];
 	uint32_t nr = 0, nr_rows = 0, victim = NOBODY;
-	bool race, good = true;
+	bool race, played = false, good = true;
 
-	race = which != STUCK && which != PULL;
+	race = which != STUCK && which != PULL && which != PEER;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!opt.slot_size && race)
 		choose_slot_size(&opt);
@@ -387,9 +395,11 @@ int main(int argc, char **argv)
 		good = stuck_main(&opt, rows, &nr_rows) && good;
 	if (which == ALL || which == PULL)
 		good = pull_main(&opt, pulls) && good;
+	if (which == ALL || which == PEER)
+		good = peer_main(&opt, peers, &played) && good;
 	if (opt.json)
 		report_json(&opt, boards, tallies, nr, rows, nr_rows,
-			    which == ALL || which == PULL ? pulls : NULL);
+			    which == ALL || which == PULL ? pulls : NULL, played ? peers : NULL);
 	printf("\ndemo: %s\n", good ? "shown" : "NOT SHOWN: see the table");
 	return !good;
 }

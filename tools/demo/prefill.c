@@ -312,7 +312,7 @@ static void connect_to_decode(struct prefill *p)
 	wire_send(p->decode_fd, &mine);
 	wire_receive(p->decode_fd, &theirs, true);
 	p->pool = theirs.end;
-	rdma_connect(&p->rdma, p->qp, &mine.end, &theirs.end);
+	rdma_connect_qp(&p->rdma, p->qp, &mine.end, &theirs.end);
 }
 
 /*

@@ -64,7 +64,7 @@ static void reader_main(const struct options *opt, uint8_t *mem, int fd)
 	rdma_end(&rdma, qp, NULL, &mine.end);
 	wire_send(fd, &mine);
 	wire_receive(fd, &theirs, true);
-	rdma_connect(&rdma, qp, &mine.end, &theirs.end);
+	rdma_connect_qp(&rdma, qp, &mine.end, &theirs.end);
 	wire_receive(fd, &work, true);
 	for (uint32_t i = 0; i < PULL_SLOTS; i++)
 		rdma_read(&batch, mr, mem + (size_t)i * SLOT_SIZE, SLOT_SIZE,
@@ -115,7 +115,7 @@ static struct ibv_qp *connect_reader(struct pull *p, int fd)
 
 	rdma_end(&p->rdma, qp, p->mr, &mine.end);
 	wire_receive(fd, &theirs, true);
-	rdma_connect(&p->rdma, qp, &mine.end, &theirs.end);
+	rdma_connect_qp(&p->rdma, qp, &mine.end, &theirs.end);
 	wire_send(fd, &mine);
 	return qp;
 }

@@ -200,9 +200,37 @@ static void json_pull(FILE *file, const struct pull_row rows[2])
 	fprintf(file, "\n  }");
 }
 
+static void json_peer(FILE *file, const struct peer_row rows[2])
+{
+	const struct lkvfence_peer *counted = &rows[1].counted;
+
+	fprintf(file, ",\n  \"peer\": {");
+	for (int table = 0; table < 2; table++) {
+		const struct peer_row *r = rows + table;
+
+		fprintf(file, "%s\n    \"%s\": { \"before\": %u, \"tried\": %u, \"refused\": %u,",
+			table ? "," : "", table ? "table" : "control", r->before, r->tried,
+			r->refused);
+		fprintf(file, " \"refused_ms\": %.3f,", r->half_ms);
+		fprintf(file, " \"refused_max_ms\": %.3f, \"waited\": %u, \"waited_min_ms\": %.3f,",
+			r->refused_ms, r->waited, r->least_ms);
+		fprintf(file, " \"waited_max_ms\": %.3f, \"slots_lost\": %u }", r->waited_ms,
+			r->slots_lost);
+	}
+	fprintf(file, ",\n    \"stayed_healthy\": %s, \"new_generation\": %s, \"late_is_stale\": %s,",
+		rows[1].stayed ? "true" : "false", rows[1].new_generation ? "true" : "false",
+		rows[1].late_stale ? "true" : "false");
+	fprintf(file, "\n    \"probes_in_vain\": %u, \"back_ms\": %.3f, \"after\": %u,",
+		rows[1].in_vain, rows[1].back_ms, rows[1].after);
+	fprintf(file, "\n    \"counted\": { \"failures\": %llu, \"recoveries\": %llu, \"probes\": %llu,",
+		counted->failures, counted->recoveries, counted->probes);
+	fprintf(file, " \"refused\": %llu, \"sessions\": %llu, \"stale\": %llu }\n  }",
+		counted->refused, counted->sessions, counted->stale);
+}
+
 void report_json(const struct options *opt, struct board * const *runs,
 		 const struct tally *tallies, uint32_t nr, const struct stuck_row *rows,
-		 uint32_t nr_rows, const struct pull_row *pulls)
+		 uint32_t nr_rows, const struct pull_row *pulls, const struct peer_row *peers)
 {
 	FILE *file = fopen(opt->json, "we");
 	struct utsname name;
@@ -220,6 +248,8 @@ void report_json(const struct options *opt, struct board * const *runs,
 		json_stuck(file, rows, nr_rows);
 	if (pulls)
 		json_pull(file, pulls);
+	if (peers)
+		json_peer(file, peers);
 	fprintf(file, "\n}\n");
 	if (fclose(file))
 		die("%s: %s", opt->json, strerror(errno));

@@ -93,7 +93,7 @@ static void sender_main(const struct options *opt, int fd)
 	rdma_end(&rdma, qp, NULL, &mine.end);
 	wire_send(fd, &mine);
 	wire_receive(fd, &theirs, true);
-	rdma_connect(&rdma, qp, &mine.end, &theirs.end);
+	rdma_connect_qp(&rdma, qp, &mine.end, &theirs.end);
 	wire_receive(fd, &work, true);
 	for (;;) {
 		int nr;
@@ -160,7 +160,7 @@ static struct ibv_qp *connect_sender(struct stuck *s, int fd)
 		die("cannot create a QP: %s", strerror(errno));
 	rdma_end(&s->rdma, qp, s->mr, &mine.end);
 	wire_receive(fd, &theirs, true);
-	rdma_connect(&s->rdma, qp, &mine.end, &theirs.end);
+	rdma_connect_qp(&s->rdma, qp, &mine.end, &theirs.end);
 	wire_send(fd, &mine);
 	return qp;
 }

@@ -116,8 +116,8 @@ static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		die("cannot connect: %s", strerror(error));
 }
 
-void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *self,
-		  const struct rdma_end *peer)
+void rdma_connect_qp(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *self,
+		     const struct rdma_end *peer)
 {
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT,
@@ -145,7 +145,7 @@ void rdma_connect(struct rdma *rdma, struct ibv_qp *qp, const struct rdma_end *s
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = self->psn,
 		.timeout = 18,		/* about a second: an emulated machine may pause */
-		.retry_cnt = 7,
+		.retry_cnt = rdma->retries ? rdma->retries : 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 16,
 	};

@@ -119,6 +119,8 @@ static void print_leases(const struct view *view, uint32_t max)
 
 	if (view->q.leases_out)
 		print_text(" waiting for ");
+	else if (view->q.flags & LKVFENCE_TRANSFER_GATHERED)
+		print_text(" waiting for its group");
 	print_array("leases");
 	for (i = 0; i < view->q.nr_leases; i++) {
 		const struct lkvfence_lease *l = &view->leases[i];
@@ -185,6 +187,10 @@ static void print_transfer(const char *region, const struct view *view,
 	print_string("state", " state %s", lkvfence_state_name(q->state));
 	print_bool("offered", " offered",
 		   q->flags & LKVFENCE_TRANSFER_OFFERED);
+	print_bool("grouped", " grouped",
+		   q->flags & LKVFENCE_TRANSFER_GROUPED);
+	print_bool("gathered", NULL,
+		   q->flags & LKVFENCE_TRANSFER_GATHERED);
 	print_bool("quarantined", " quarantined",
 		   q->flags & LKVFENCE_TRANSFER_QUARANTINED);
 	print_bool("orphaned", " orphaned",

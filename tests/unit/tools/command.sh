@@ -293,10 +293,13 @@ kv0 generation 9007199254740994 tag 43 state ended reason aborted policy taint a
 kv0 generation 9007199254740995 tag 43 state ended quarantined orphaned reason orphaned policy quarantine age 2h03m held 3m20s deadline 2m50s ago slots 17 [0-15,32] waiting for 0,2(failed) leases out 2 of 3 pid 99 comm a?[31m\"\\"$'\xc3\xa9'"??
 kv0 generation 9007199254740996 tag 18446744073709551615 state waiting policy taint age 5us slots 600 [100-101,104-105,108-109,112-113,116-117,120-121,124-125,128-129,... 292 more] waiting for 0,1,2,3,4,5,6,7,... 292 more leases out 300 of 300 pid 1234 comm python3
 kv0 generation 9007199254740997 tag 44 state ended revoking reason revoked policy revoke,quarantine age 1m30s held 1.0s deadline in 1.0s slots 17 [0-15,32] waiting for 0 leases out 1 of 3 pid 1234 comm python3
-kv0 generation 9007199254740998 tag 45 state ready offered policy taint age 1.0s expires in 1.0s slots 17 [0-15,32] waiting for 0 leases out 1 of 2 pid 1234 comm python3"
+kv0 generation 9007199254740998 tag 45 state ready offered policy taint age 1.0s expires in 1.0s slots 17 [0-15,32] waiting for 0 leases out 1 of 2 pid 1234 comm python3
+kv0 generation 9007199254740999 tag 46 state waiting grouped policy taint age 1.0s slots 17 [0-15,32] waiting for 0 leases out 1 of 2 pid 1234 comm python3
+kv0 generation 9007199254741000 tag 47 state ended grouped reason finished policy taint age 2.0s held 1.0s deadline in 1.0s slots 17 [0-15,32] waiting for its group leases out 0 of 0 pid 1234 comm python3"
 ok "transfers: who holds what, since when, waiting for whom" $?
 run -j transfer
-exits 0 && json 'length == 6 and .[5].offered and .[5].state == "ready" and .[4].offered == false and .[0].generation == "9007199254740993" and .[3].tag == "18446744073709551615"
+exits 0 && json 'length == 8 and (map(select(.grouped) | .tag) == ["46", "47"]) and (map(select(.gathered) | .tag) == ["47"])
+	and .[5].offered and .[5].state == "ready" and .[4].offered == false and .[0].generation == "9007199254740993" and .[3].tag == "18446744073709551615"
 	and (.[3].ranges | length) == 300 and (.[3].leases | length) == 300 and .[3].ranges[299] == {"first": 1296, "count": 2}
 	and .[0].held_ns == null and .[0].deadline_in_ns == 57000000000 and .[0].reason == "none"
 	and .[1].held_ns == 250000000 and .[2].deadline_in_ns == -170000000000 and .[2].quarantined and .[2].orphaned
@@ -375,7 +378,7 @@ exits 1 "kv3" && [ ! -s "$tmp/out" ]
 ok "peers: of a region that isn't there" $?
 fake_values "$sys/regions/closed" 1
 run -j transfer
-exits 4 "no permission on region closed" && json 'length == 6'
+exits 4 "no permission on region closed" && json 'length == 8'
 ok "a region that may not be opened is told, and the others are shown" $?
 run -j
 exits 0 && json '.regions | length == 2 and .[0].name == "closed" and .[0].instant == false and .[1].instant

@@ -87,6 +87,27 @@ static const struct lkvfence_query transfers[] = {
 		.nr_ranges = 2, .nr_leases = 2, .leases_out = 1,
 		.pid = 1234, .comm = "python3",
 	},
+	{	/* in a group, with a source that is still at it */
+		.generation = GENERATION + 6, .tag = 46,
+		.state = LKVFENCE_STATE_WAITING,
+		.policy = LKVFENCE_POLICY_TAINT, .nr_slots = 17,
+		.flags = LKVFENCE_TRANSFER_GROUPED,
+		.begun_ns = NOW - SECOND,
+		.nr_ranges = 2, .nr_leases = 2, .leases_out = 1,
+		.pid = 1234, .comm = "python3",
+	},
+	{	/* another one of it, that waits for the group alone */
+		.generation = GENERATION + 7, .tag = 47,
+		.state = LKVFENCE_STATE_ENDED,
+		.policy = LKVFENCE_POLICY_TAINT,
+		.reason = LKVFENCE_REASON_FINISHED, .nr_slots = 17,
+		.flags = LKVFENCE_TRANSFER_GROUPED |
+			 LKVFENCE_TRANSFER_GATHERED,
+		.begun_ns = NOW - 2 * SECOND, .ended_ns = NOW - SECOND,
+		.deadline_ns = NOW + SECOND,
+		.nr_ranges = 2,
+		.pid = 1234, .comm = "python3",
+	},
 };
 
 #define NR_TRANSFERS (sizeof(transfers) / sizeof(transfers[0]))
