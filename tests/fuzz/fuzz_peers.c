@@ -10,7 +10,7 @@ static void fill_join(struct lkvfence_join *a)
 
 	a->generation = fuzz_generation();
 	a->group = how % 3;
-	a->nr_members = how < 224 ? 2 + how / 3 % 3 : how < 250 ? how - 220 : fuzz_word();
+	a->nr_members = how < 224 ? 2U + how / 3 % 3 : how < 250 ? how - 220U : (u32)fuzz_word();
 	a->pad = how == 255;
 	a->flags = how == 254;
 }
