@@ -1062,8 +1062,8 @@ struct lkvfence_qp {
  * process's (or was inherited over fork(2)); EPROTONOSUPPORT it is not RC or
  * UC, or its device neither InfiniBand nor RoCE; ENOTCONN it isn't connected;
  * EBUSY; EEXIST another handle has bound the source; ENOSPC the region has
- * max_sources; ERANGE nr_qps; EINVAL a QP named twice. With UNBIND: ENOENT the source isn't bound; EPERM another handle has bound
- * it; EBUSY.
+ * max_sources; ERANGE nr_qps; EINVAL a QP named twice. With UNBIND: ENOENT the
+ * source isn't bound; EPERM another handle has bound it; EBUSY.
  */
 struct lkvfence_source {
 	__u32 size;
