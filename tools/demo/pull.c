@@ -26,6 +26,7 @@
 
 #define PULL_SLOTS	256U
 #define SLOT_SIZE	65536U
+#define PATIENCE_NS	(300000 * NS_PER_MS)
 #define POOL_SIZE	((size_t)PULL_SLOTS * SLOT_SIZE)
 #define TRIES		5U
 #define SOURCE		1U
@@ -133,10 +134,10 @@ static struct lkvfence_event event(struct pull *p)
 	int nr;
 
 	do
-		nr = lkvfence_events(p->fence, &e, 1, 60000);
+		nr = lkvfence_events(p->fence, &e, 1, (int)(PATIENCE_NS / NS_PER_MS));
 	while (nr == -EINTR);
 	if (nr != 1)
-		die("no event: %s", nr ? lkvfence_errmsg() : "none came in a minute");
+		die("no event: %s", nr ? lkvfence_errmsg() : "none came in five minutes");
 	return e;
 }
 
@@ -183,12 +184,14 @@ static bool late_pull(struct pull *p)
 /* The client hangs up. When this returns, the slots are the next one's. */
 static uint64_t hang_up(struct pull *p, uint64_t generation, int fd, struct pull_row *row)
 {
+	/* No machine is so slow that decode's reads would take until then. */
+	struct lkvfence_abort abort = { .generation = generation, .timeout_ns = PATIENCE_NS };
 	static struct msg done;
 	struct lkvfence_event e;
 
 	if (!generation)
 		return 0;
-	need(lkvfence_abort_generation(p->fence, generation));
+	need(lkvfence_abort(p->fence, &abort));
 	row->late_refused += late_pull(p);
 	/* Decode's word that its reads have completed gives its lease back. */
 	wire_receive(fd, &done, true);
