@@ -34,7 +34,8 @@
 #   check-orders       all orders, deeper: about 3 minutes
 #   check-orders-teeth that the driver and the unit tests find damages to fence.c
 #                      and pull.c: half an hour
-#   check-mutants      that tests find damages to all else: about an hour and a half
+#   check-verbs-teeth  that the unit tests find damages to liblkvfence-verbs: 4 minutes
+#   check-mutants      that tests find damages to the rest of the module: about an hour and a half
 #   check-debug-selftest  that the debug kernel's detectors are seen: about 5 minutes
 #   check-fuzz-teeth   that the fuzzer and the random calls find damages: about 10
 #                      minutes

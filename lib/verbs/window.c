@@ -133,13 +133,14 @@ void lkvfence__settled(struct lkvfence_rail *rail, struct work *work)
 }
 
 /*
- * Posts a window's invalidate; false if it can't be. One that is fenced waits
+ * Posts a window's invalidate; 0 or -errno. One that is fenced waits
  * until all before it is done; so a request that is sent again, for its answer was
  * lost, doesn't bring it about a second time.
  */
-static bool invalidate(struct window *w)
+static int invalidate(struct window *w)
 {
 	struct lkvfence_rail *rail = w->rail;
+	int err;
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_LOCAL_INV,
 		.send_flags = IBV_SEND_FENCE,
@@ -147,13 +148,15 @@ static bool invalidate(struct window *w)
 	};
 
 	/* Not every device invalidates on UC; all deallocate. */
-	if (!rail->reliable ||
-	    lkvfence__post_own(rail, NULL, KIND_INVALIDATE,
-			       (uint32_t)(w - rail->windows), &wr))
-		return false;
-	w->pos = rail->sq_head - 1;
-	w->state = WINDOW_INVALIDATING;
-	return true;
+	if (!rail->reliable)
+		return -EOPNOTSUPP;
+	err = lkvfence__post_own(rail, NULL, KIND_INVALIDATE,
+				 (uint32_t)(w - rail->windows), &wr);
+	if (!err) {
+		w->pos = rail->sq_head - 1;
+		w->state = WINDOW_INVALIDATING;
+	}
+	return err;
 }
 
 static bool is_open(const struct window *w)
@@ -192,7 +195,7 @@ void lkvfence__revoke(struct lkvfence_recv *recv, struct work *work)
 			return;
 		rail = w->rail;
 		pthread_mutex_lock(&rail->lock);
-		if (is_of(w, recv) && is_open(w) && !invalidate(w))
+		if (is_of(w, recv) && is_open(w) && invalidate(w))
 			doom(w, work);
 		pthread_mutex_unlock(&rail->lock);
 		lkvfence__unpin(rail);
@@ -404,17 +407,24 @@ static int opened(void *arg)
  * It was waited for in vain. Nobody was told its key, so the lease is rid of it
  * at once, and the rail has it back when it is invalidated. By now it may be bound,
  * or not this lease's any more. Where that can't be posted it stays the lease's: to
- * deallocate it while it waits to be bound would cost the connection.
+ * deallocate it while it waits to be bound would cost the connection. It is done
+ * only where nobody knows whether it was posted, for it must not be twice.
  */
 static void withdraw(const struct opening *o, const struct lkvfence_recv *recv)
 {
 	struct window *w = o->window;
 	struct lkvfence_rail *rail = w->rail;
+	int err;
 	struct work work = NO_WORK(work);
 
 	pthread_mutex_lock(&rail->lock);
-	if (w->pos == o->pos && is_of(w, recv) && is_open(w) && invalidate(w))
-		lkvfence__detach(w, true, &work);
+	if (w->pos == o->pos && is_of(w, recv) && is_open(w)) {
+		err = invalidate(w);
+		if (err == -EIO)
+			doom(w, &work);
+		if (!err || err == -EIO)
+			lkvfence__detach(w, true, &work);
+	}
 	pthread_mutex_unlock(&rail->lock);
 	lkvfence__run(rail->v, &work);
 }

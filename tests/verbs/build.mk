@@ -6,6 +6,7 @@
 #   make verbs-programs     those that need an RDMA device and the module; run
 #                           them by tests/vm/run -- tests/verbs/run
 #   make check-verbs-vm-K   the same, in a VM with the stock kernel K: 6.1, 6.12
+#   make check-verbs-teeth  that the unit tests find damages to the library: 4 minutes
 #   make check-verbs-long   those that loop, a thousand times
 
 VT      := tests/verbs
@@ -16,7 +17,7 @@ VT_VM   := $(patsubst $(VT)/%.c,$(VT_B)/%,$(filter-out $(VT)/rig.c,$(wildcard $(
 VT_RUNS ?= 1000
 VT_NEEDS := libcmocka-dev libibverbs-dev ibverbs-providers
 
-.PHONY: check-verbs verbs-needs verbs-programs check-verbs-vm-6.1 check-verbs-vm-6.12 check-verbs-long
+.PHONY: check-verbs verbs-needs verbs-programs check-verbs-vm-6.1 check-verbs-vm-6.12 check-verbs-teeth check-verbs-long
 .SECONDARY: $(VT_UNIT:=.o) $(VT_VM:=.o) $(VT_FAKE) $(VT_B)/rig.o
 
 verbs-needs:
@@ -51,6 +52,9 @@ $(VT_VM): $(VT_B)/%: $(VT_B)/%.o $(VT_B)/rig.o $(B)/tests/rdma/obj/port.o $(E2E)
 
 check-verbs-vm-6.1 check-verbs-vm-6.12: check-verbs-vm-%: verbs-programs
 	tests/vm/run --kernel $* --timeout 1800 -- tests/verbs/run
+
+check-verbs-teeth: verbs-needs
+	@CC='$(CC)' B='$(B)' $(VT)/teeth
 
 # Transfers through windows, acknowledgements in band, late writes to windows.
 check-verbs-long: verbs-programs

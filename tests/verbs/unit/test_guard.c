@@ -481,6 +481,7 @@ static void few_questions(void **state)
 {
 	struct fake_qp *q = fake_qp();
 	struct lkvfence_rail *rail = rail_with(q, 32, 0);
+	struct ibv_recv_wr one = {};
 	unsigned int i;
 
 	(void)state;
@@ -491,6 +492,15 @@ static void few_questions(void **state)
 		poll_all(q);
 	}
 	assert_int_equal(queries, 10);
+	destroy(rail);
+
+	/* the application's, one at a time: when there are twice as many as are known */
+	q = fake_qp();
+	rail = rail_with(q, 0, 0);
+	queries = 0;
+	for (i = 0; i < DEPTH; i++)
+		assert_int_equal(lkvfence_rail_recv(rail, &one, NULL), 0);
+	assert_int_equal(queries, 7);
 	fake.on_query = NULL;
 	destroy(rail);
 }

@@ -77,6 +77,25 @@ static void own_abort(void **state)
 	destroy(rail);
 }
 
+/* What comes of the same failure later, as the guard's flush, says nothing new. */
+static void flushed_behind_it(void **state)
+{
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_rail *rail = rail_with(q, 2, 0);
+	struct ibv_wc wc;
+
+	(void)state;
+	assert_int_equal(lkvfence_rail_peer(rail, FENCE, "prefill-0", 7), 0);
+	assert_int_equal(lkvfence_rail_post(rail, writes(1, 8, true), NULL), 0);
+	complete(q, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(lkvfence_cq_poll(cq_of(q), 1, &wc), 1);
+	assert_int_equal(fake.nr_peers, 1);
+	poll_all(q);
+	assert_int_equal(stat_now().flushed, 1);
+	assert_int_equal(fake.nr_peers, 1);
+	destroy(rail);
+}
+
 /* Once for a connection; and anew for the next one. */
 static void once(void **state)
 {
@@ -161,6 +180,7 @@ int main(void)
 		FAKE_TEST(marked),
 		FAKE_TEST(not_marked),
 		FAKE_TEST(own_abort),
+		FAKE_TEST(flushed_behind_it),
 		FAKE_TEST(once),
 		FAKE_TEST(refused),
 		FAKE_TEST(names),

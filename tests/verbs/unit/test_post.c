@@ -219,6 +219,27 @@ static void full_queue(void **state)
 	destroy(rail);
 }
 
+/* Where the last one is signaled, nothing is to be proven. */
+static void full_queue_that_proves_itself(void **state)
+{
+	struct fake_qp *q;
+	struct lkvfence_rail *rail = new_rail(&q);
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < DEPTH - 1; i++)
+		assert_int_equal(lkvfence_rail_post(rail, writes(1, 8, true), NULL), 0);
+	assert_int_equal(lkvfence_rail_post(rail, writes(1, 8, true), NULL), -EAGAIN);
+	assert_int_equal(q->nr_sends, DEPTH - 1);
+	assert_int_equal(stat_now().markers, 0);
+	complete_all(q);
+	poll_all(q);
+	assert_int_equal(lkvfence_rail_post(rail, writes(1, 8, true), NULL), 0);
+	complete_all(q);
+	poll_all(q);
+	destroy(rail);
+}
+
 /* A position is of 20 bits, and a queue goes round. */
 static void many_rounds(void **state)
 {
@@ -438,6 +459,7 @@ int main(void)
 		FAKE_TEST(provider_is_full),
 		FAKE_TEST(long_chain),
 		FAKE_TEST(full_queue),
+		FAKE_TEST(full_queue_that_proves_itself),
 		FAKE_TEST(many_rounds),
 		FAKE_TEST(limit_of_requests),
 		FAKE_TEST(limit_and_other_rails),

@@ -101,6 +101,44 @@ static void last_place(void **state)
 	destroy(rail);
 }
 
+static struct fake_qp *doubtful;
+
+/* From here on the provider doesn't say what it takes. */
+static void doubt(struct fake_cq *cq)
+{
+	(void)cq;
+	if (doubtful)
+		fake.send = (struct fake_post){ .err = EIO, .bad = BAD_NULL, .taken = true };
+	doubtful = NULL;
+}
+
+/* Is it invalidated or not? It isn't a second time; it is deallocated. */
+static void in_vain_and_in_doubt(void **state)
+{
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_rail *rail = rail_with(q, 0, 1);
+	struct lkvfence_recv *recv = new_recv(G);
+	struct ibv_mw_bind_info info = { .addr = 4096, .length = 100 };
+	uint32_t rkey;
+
+	(void)state;
+	doubtful = q;
+	fake.on_poll = doubt;
+	assert_int_equal(lkvfence_recv_window(recv, rail, &info, 0, &rkey), -ETIMEDOUT);
+	fake.on_poll = NULL;
+	fake.send = (struct fake_post){ 0 };
+	assert_int_equal(fake.live_mws, 0);
+	lkvfence_recv_finish(recv, 0);
+	/* not again, by the lease's end either */
+	assert_int_equal(q->nr_sends, 2);
+	q->nr_sends = 0;
+	open_window(recv = new_recv(G + 1), rail, q);
+	lkvfence_recv_finish(recv, 0);
+	complete_all(q);
+	poll_all(q);
+	destroy(rail);
+}
+
 /* Nor is it deallocated while it waits to be bound, where nothing can be posted. */
 static void in_vain_with_a_full_queue(void **state)
 {
@@ -366,6 +404,42 @@ static void revoked_while_binding(void **state)
 	destroy(rail);
 }
 
+static void break_it(struct fake_cq *cq)
+{
+	(void)cq;
+	if (working->nr_sends)
+		complete(working, IBV_WC_MW_BIND_ERR);
+}
+
+static void revoke_doomed(void)
+{
+	revoke(NULL);
+}
+
+/* Nor twice, where it is about to be deallocated. */
+static void revoked_while_doomed(void **state)
+{
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_rail *rail = rail_with(q, 0, 1);
+	struct lkvfence_recv *recv = new_recv(G);
+	struct ibv_mw_bind_info info = { .addr = 4096, .length = 100 };
+	uint32_t rkey;
+
+	(void)state;
+	working = q;
+	revoking = recv;
+	fake.on_poll = break_it;
+	fake.on_dealloc = revoke_doomed;
+	assert_int_equal(lkvfence_recv_window(recv, rail, &info, 60000, &rkey), -EIO);
+	assert_null(revoking);
+	fake.on_poll = NULL;
+	fake.on_dealloc = NULL;
+	assert_int_equal(fake.live_mws, 0);
+	assert_returned(G, LKVFENCE_STATUS_REVOKED, LKVFENCE_EVIDENCE_MW_INVALIDATED);
+	lkvfence_recv_finish(recv, 0);
+	destroy(rail);
+}
+
 static void refused(void **state)
 {
 	struct fake_qp *q = fake_qp();
@@ -613,6 +687,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FAKE_TEST(opened),
 		FAKE_TEST(in_vain),
+		FAKE_TEST(in_vain_and_in_doubt),
 		FAKE_TEST(last_place),
 		FAKE_TEST(in_vain_with_a_full_queue),
 		FAKE_TEST(invalidated),
@@ -623,6 +698,7 @@ int main(void)
 		FAKE_TEST(settles_with_the_qp),
 		FAKE_TEST(can_t_be_deallocated),
 		FAKE_TEST(revoked_while_binding),
+		FAKE_TEST(revoked_while_doomed),
 		FAKE_TEST(refused),
 		FAKE_TEST(no_windows),
 		FAKE_TEST(invalidate_in_doubt),

@@ -31,6 +31,31 @@ static void on_soft_roce(void **state)
 	destroy(rail);
 }
 
+/* A key that nobody was told costs no connection. */
+static void in_vain_on_soft_roce(void **state)
+{
+	struct fake_qp *q = fake_qp();
+	struct lkvfence_recv *recv = new_recv(G);
+	struct ibv_mw_bind_info info = { .addr = 4096, .length = 100 };
+	struct lkvfence_rail *rail;
+	uint32_t rkey;
+
+	(void)state;
+	fake.vendor_id = 0xffffff;
+	rail = rail_with(q, 2, 1);
+	assert_int_equal(lkvfence_recv_window(recv, rail, &info, 0, &rkey), -ETIMEDOUT);
+	complete_all(q);
+	poll_all(q);
+	assert_int_equal(stat_now().invalidated, 1);
+	assert_int_equal(q->state, IBV_QPS_RTS);
+	open_window(recv, rail, q);
+	lkvfence_recv_finish(recv, 0);
+	complete_all(q);
+	poll_all(q);
+	assert_int_equal(q->state, IBV_QPS_RTS);
+	destroy(rail);
+}
+
 /* It was asked for before it was given up. */
 static void revoked_and_finished_on_soft_roce(void **state)
 {
@@ -168,6 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FAKE_TEST(on_soft_roce),
+		FAKE_TEST(in_vain_on_soft_roce),
 		FAKE_TEST(revoked_and_finished_on_soft_roce),
 		FAKE_TEST(finished_on_soft_roce),
 		FAKE_TEST(soft_roce_without_guard),
