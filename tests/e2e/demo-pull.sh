@@ -6,7 +6,7 @@
 . tests/e2e/demo.bash
 
 rm -f "$json"
-"$demo" --pull --json "$json" </dev/null 2>&1 | sed 's/^/# /'
+"$demo" --pull --tries "$tries" --json "$json" </dev/null 2>&1 | sed 's/^/# /'
 ok "the demo ends well" "${PIPESTATUS[0]}"
 holds "without the fence, decode reads another request's text" '.pull.control.foreign_bytes > 0'
 holds "with the fence, it doesn't" '.pull.fence.foreign_bytes == 0'

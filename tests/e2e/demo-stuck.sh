@@ -14,7 +14,7 @@ echo 5000 >$parameters/settle_ms
 
 rm -f "$json"
 table=$(mktemp)
-"$demo" --stuck --json "$json" </dev/null >"$table" 2>&1
+"$demo" --stuck --tries "$tries" --json "$json" </dev/null >"$table" 2>&1
 ok "the demo ends well" $?
 sed 's/^/# /' "$table"
 

@@ -20,6 +20,8 @@
 #define NS_PER_MS	1000000ULL
 
 /* What the user asked for. */
+#define MAX_TRIES	100U
+
 struct options {
 	uint32_t requests;
 	uint32_t hangups;		/* of 100 clients, these hang up */
@@ -33,6 +35,7 @@ struct options {
 	uint32_t step_ms;		/* one decode step of the whole batch */
 	uint32_t speed;			/* of the trace's clock */
 	uint32_t hold_ms;		/* least deadline of a hold */
+	uint32_t tries;			/* of each way of the third and fourth act */
 	const char *device;
 	const char *trace;
 	const char *json;

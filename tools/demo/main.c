@@ -87,6 +87,7 @@ static const char usage[] =
 	"  --short N         a prefill asks for more when it has less slots to write (32)\n"
 	"  --step-ms MS      one decode step (10)\n"
 	"  --speed N         of the trace's clock (20)\n"
+	"  --tries N         of each way in the third and fourth act (5)\n"
 	"  --device NAME     RDMA device (rxe0)\n"
 	"  --trace FILE      (tools/demo/trace.jsonl)\n"
 	"  --json FILE       write the result there too\n"
@@ -256,6 +257,7 @@ static int options(struct options *opt, int argc, char **argv)
 		{ &opt->slot_size, 256, 1 << 20 }, { &opt->tokens_per_slot, 1, 65536 },
 		{ &opt->staged_slots, CHUNK_SLOTS, 8192 }, { &opt->step_ms, 1, 1000 },
 		{ &opt->speed, 1, 100000 },	{ &opt->short_slots, 1, MAX_SLOTS },
+		{ &opt->tries, 1, MAX_TRIES },
 	};
 	static const struct option known[] = {
 		/* first those of numbers[], in that order */
@@ -266,6 +268,7 @@ static int options(struct options *opt, int argc, char **argv)
 		{ "slot-size", 1, NULL, 'n' },	{ "tokens", 1, NULL, 'n' },
 		{ "staged", 1, NULL, 'n' },	{ "step-ms", 1, NULL, 'n' },
 		{ "speed", 1, NULL, 'n' },	{ "short", 1, NULL, 'n' },
+		{ "tries", 1, NULL, 'n' },
 		{ "both", 0, NULL, 'b' },	{ "no-fence", 0, NULL, 'c' },
 		{ "fence", 0, NULL, 'f' },	{ "stuck", 0, NULL, 's' },
 		{ "pull", 0, NULL, 'p' },		{ "peer", 0, NULL, 'e' },
@@ -340,6 +343,7 @@ int main(int argc, char **argv)
 		.step_ms = 10,
 		.speed = 20,
 		.hold_ms = 6000,
+		.tries = 5,
 		.device = "rxe0",
 		.trace = "tools/demo/trace.jsonl",
 	};

@@ -28,7 +28,6 @@
 #define SLOT_SIZE	65536U
 #define PATIENCE_NS	(300000 * NS_PER_MS)
 #define POOL_SIZE	((size_t)PULL_SLOTS * SLOT_SIZE)
-#define TRIES		5U
 #define SOURCE		1U
 /* The first byte of each kind of page. */
 #define THEIRS		0xa5
@@ -275,13 +274,13 @@ bool pull_main(const struct options *opt, struct pull_row rows[2])
 
 	open_all(opt, &p);
 	printf("\nPull mode: the request dies while decode reads its slots, %u times each:\n\n"
-	       "  %-24s %12s  %-9s %-15s %15s %12s\n", TRIES, "", "hold, ms", "outcome", "evidence",
+	       "  %-24s %12s  %-9s %-15s %15s %12s\n", opt->tries, "", "hold, ms", "outcome", "evidence",
 	       "stranger's bytes", "late pulls");
 	for (int fence = 0; fence < 2; fence++) {
 		struct pull_row *row = rows + fence;
 
-		*row = (struct pull_row){ .tries = TRIES };
-		for (uint32_t i = most = 0; i < TRIES; i++) {
+		*row = (struct pull_row){ .tries = opt->tries };
+		for (uint32_t i = most = 0; i < opt->tries; i++) {
 			held = one(opt, &p, fence, row);
 			most = held > most ? held : most;
 		}
@@ -291,11 +290,11 @@ bool pull_main(const struct options *opt, struct pull_row rows[2])
 		       fence ? lkvfence_evidence_name(row->evidence) : "-",
 		       (unsigned long long)row->foreign_bytes);
 		if (fence)
-			printf("%u of %u told why\n", row->late_refused, TRIES);
+			printf("%u of %u told why\n", row->late_refused, opt->tries);
 		else
 			printf("%12s\n", "-");
 	}
 	close_all(&p);
-	return rows[0].foreign_bytes && !rows[1].foreign_bytes && rows[1].late_refused == TRIES &&
+	return rows[0].foreign_bytes && !rows[1].foreign_bytes && rows[1].late_refused == opt->tries &&
 	       rows[1].outcome == LKVFENCE_OUTCOME_DRAINED;
 }

@@ -35,7 +35,6 @@
 
 #define STUCK_SLOTS	256U
 #define SLOT_SIZE	65536U
-#define TRIES		5U
 #define DEADLINE_NS	(1000 * NS_PER_MS)
 /* How long decode looks for strays. */
 #define LOOK_NS		(300 * NS_PER_MS)
@@ -354,11 +353,11 @@ static int compare(const void *a, const void *b)
 static bool play(const struct options *opt, struct stuck *s, const struct way *way,
 		 struct stuck_row *row)
 {
-	uint64_t held[TRIES];
+	uint64_t held[MAX_TRIES];
 	bool good = true;
 
 	*row = (struct stuck_row){ .name = way->name };
-	for (uint32_t i = 0; i < TRIES; i++) {
+	for (uint32_t i = 0; i < opt->tries; i++) {
 		struct lkvfence_event e = one(opt, s, way, &row->stray_bytes);
 
 		good = good && (!i || (e.outcome == row->outcome && e.evidence == row->evidence));
@@ -366,9 +365,9 @@ static bool play(const struct options *opt, struct stuck *s, const struct way *w
 		row->evidence = e.evidence;
 		held[i] = e.held_ns;
 	}
-	qsort(held, TRIES, sizeof(held[0]), compare);
-	row->held_ms = (double)held[TRIES / 2] / NS_PER_MS;
-	row->most_ms = (double)held[TRIES - 1] / NS_PER_MS;
+	qsort(held, opt->tries, sizeof(held[0]), compare);
+	row->held_ms = (double)held[opt->tries / 2] / NS_PER_MS;
+	row->most_ms = (double)held[opt->tries - 1] / NS_PER_MS;
 	/* What decode itself has taken away, or the kernel, lets nothing through. */
 	return good && (way->policy == LKVFENCE_POLICY_TAINT && !way->window ?
 			row->outcome == LKVFENCE_OUTCOME_TIMEOUT :
@@ -386,7 +385,7 @@ bool stuck_main(const struct options *opt, struct stuck_row *rows, uint32_t *nr)
 	*nr = 0;
 	open_all(opt, &s);
 	printf("\nA prefill that is stopped for good, and never answers. Deadline %llu ms, %u times each:\n\n"
-	       "  %-24s %12s %12s  %-9s %-15s %12s\n", DEADLINE_NS / NS_PER_MS, TRIES, "",
+	       "  %-24s %12s %12s  %-9s %-15s %12s\n", DEADLINE_NS / NS_PER_MS, opt->tries, "",
 	       "hold, ms", "at most", "outcome", "evidence", "stray bytes");
 	for (uint32_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct stuck_row *row = rows + *nr;
