@@ -14,6 +14,8 @@ echo 5000 >$parameters/settle_ms
 
 rm -f "$json"
 table=$(mktemp)
+# each is a wait of seconds
+((tries <= 2)) || tries=2
 "$demo" --stuck --tries "$tries" --json "$json" </dev/null >"$table" 2>&1
 ok "the demo ends well" $?
 sed 's/^/# /' "$table"
