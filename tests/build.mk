@@ -20,14 +20,16 @@
 #   check-kunit        KUnit suites on the debug kernel: 2 minutes. That kernel is
 #                      built first, once: 8 to 15 minutes
 #   check-debug        what check-vm-K does, on the debug kernel, and refused
-#                      memory: 17 minutes
+#                      memory: 25 minutes
 #   check-vm-K         everything that needs the module, in a VM with the stock
-#                      kernel K: 6.1, 6.12; 5 minutes each
+#                      kernel K: 6.1, 6.12; 8 minutes each
 #   check-roce-K       what needs queue pairs, on Soft-RoCE: sources and revocation
 #                      (check-rdma-K), the helpers (check-verbs-vm-K), the look at
-#                      the memory (check-watch-vm-K), probes of peers (check-probe-vm-K)
+#                      the memory (check-watch-vm-K), probes of peers (check-probe-vm-K);
+#                      9 minutes each
 #
-# Those of the debug kernel run beside the others: about 40 minutes in all.
+# Two go at a time, those of the debug kernel beside the others: 30 to 45 minutes in all,
+# and in these the times above.
 #
 # Beside it:
 #
