@@ -7,7 +7,9 @@
 # each way comes up; and the other acts are played once.
 set -u
 requests=${LKVFENCE_DEMO_REQUESTS:-500}
+# shellcheck disable=SC2034 # it is for who sources this
 tries=5
+# shellcheck disable=SC2034 # likewise
 ((requests >= 500)) || tries=1
 demo=build/demo/lkvfence-demo
 json=$(mktemp)

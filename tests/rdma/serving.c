@@ -20,6 +20,7 @@
 
 #define TRACE		"tools/demo/trace.jsonl"
 #define REQUESTS	600U		/* of one load; LKVFENCE_RDMA_RUNS: fewer, or more */
+#define LEAST		100U		/* so that some hang up */
 #define AT_ONCE		96U
 #define HANG_UP_MS	80		/* after so long, at most */
 #define TOKENS		1024U		/* in a block */
@@ -466,7 +467,7 @@ int main(void)
 		connect_link(i);
 	c.f = region("consumer", POOL);
 	for (i = 0; i < ARRAY_SIZE(loads); i++)
-		carry(&loads[i], runs(REQUESTS));
+		carry(&loads[i], runs(REQUESTS) < LEAST ? LEAST : runs(REQUESTS));
 	abort_in_a_row();
 	lkvfence_close(c.f);
 	tell(c.fd, &m);

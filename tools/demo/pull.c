@@ -295,6 +295,6 @@ bool pull_main(const struct options *opt, struct pull_row rows[2])
 			printf("%12s\n", "-");
 	}
 	close_all(&p);
-	return rows[0].foreign_bytes && !rows[1].foreign_bytes && rows[1].late_refused == opt->tries &&
-	       rows[1].outcome == LKVFENCE_OUTCOME_DRAINED;
+	return rows[0].foreign_bytes && !rows[1].foreign_bytes &&
+	       rows[1].late_refused == opt->tries && rows[1].outcome == LKVFENCE_OUTCOME_DRAINED;
 }

@@ -353,7 +353,7 @@ static int compare(const void *a, const void *b)
 static bool play(const struct options *opt, struct stuck *s, const struct way *way,
 		 struct stuck_row *row)
 {
-	uint64_t held[MAX_TRIES];
+	uint64_t held[MAX_TRIES] = { 0 };
 	bool good = true;
 
 	*row = (struct stuck_row){ .name = way->name };
