@@ -217,7 +217,7 @@ static int may_bind(struct ib_qp *qp)
 		return -EPERM;
 	if (qp->qp_type != IB_QPT_RC && qp->qp_type != IB_QPT_UC)
 		return -EPROTONOSUPPORT;
-	/* What ERR does to what is under way is known of these alone. */
+	/* What counts as proof is reasoned for these alone. */
 	if (!rdma_ib_or_roce(qp->device, rdma_start_port(qp->device)))
 		return -EPROTONOSUPPORT;
 	return 0;

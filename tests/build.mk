@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # Tests, in tiers; each target prints TAP and can be run alone. In `make check`,
-# with the time on two idle cores:
+# with the time:
 #
 #   check-fence        the state machine, in user space; each of these up to
 #                      check-range takes seconds
@@ -20,23 +20,23 @@
 #   check-kunit        KUnit suites on the debug kernel: 2 minutes. That kernel is
 #                      built first, once: 8 to 15 minutes
 #   check-debug        what check-vm-K does, on the debug kernel, and refused
-#                      memory: 25 minutes
+#                      memory: 32 minutes
 #   check-vm-K         everything that needs the module, in a VM with the stock
-#                      kernel K: 6.1, 6.12; 8 minutes each
+#                      kernel K: 6.1, 6.12; 11 minutes each
 #   check-roce-K       what needs queue pairs, on Soft-RoCE: sources and revocation
 #                      (check-rdma-K), the helpers (check-verbs-vm-K), the look at
 #                      the memory (check-watch-vm-K), probes of peers (check-probe-vm-K);
-#                      9 minutes each
+#                      10 minutes each
 #
-# Two go at a time, those of the debug kernel beside the others: 30 to 45 minutes in all,
-# and in these the times above.
+# Two go at a time, those of the debug kernel beside the others: 46 minutes in all on two
+# busy cores, where the times above were seen.
 #
 # Beside it:
 #
 #   check-orders       all orders, deeper: about 3 minutes
 #   check-orders-teeth that the driver and the unit tests find damages to fence.c
 #                      and pull.c: half an hour
-#   check-verbs-teeth  that the unit tests find damages to liblkvfence-verbs: 4 minutes
+#   check-verbs-teeth  that the unit tests find damages to liblkvfence-verbs: 8 minutes
 #   check-mutants      that tests find damages to the rest of the module: about an hour and a half
 #   check-debug-selftest  that the debug kernel's detectors are seen: about 5 minutes
 #   check-fuzz-teeth   that the fuzzer and the random calls find damages: about 10

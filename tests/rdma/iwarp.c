@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* A QP of iWARP can't be bound: there, nobody has seen what ERR puts an end to. */
+/* A QP of iWARP can't be bound: nobody knows what ERR puts an end to there. */
 #include "rig.h"
 
 #define NAME	"siw7"

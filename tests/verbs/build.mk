@@ -6,7 +6,7 @@
 #   make verbs-programs     those that need an RDMA device and the module; run
 #                           them by tests/vm/run -- tests/verbs/run
 #   make check-verbs-vm-K   the same, in a VM with the stock kernel K: 6.1, 6.12
-#   make check-verbs-teeth  that the unit tests find damages to the library: 4 minutes
+#   make check-verbs-teeth  that the unit tests find damages to the library: 8 minutes
 #   make check-verbs-long   those that loop, a thousand times
 
 VT      := tests/verbs
